@@ -1,0 +1,15 @@
+//! What is compared: factors and their levels, the cells they span, the workload, the order of
+//! trials, the time it all takes, and the TOML that says so.
+//!
+//! What lives here is pure: no clock, no file, no host. What a host can and cannot set is asked of a
+//! world by `runner`. Data flows: words → [`RawPlan`] → [`RawPlan::resolve`] → [`Plan`] → order of
+//! trials.
+
+mod word;
+mod workload;
+
+pub use word::WordError;
+pub use workload::{
+    AfterWrite, Arrivals, ClientKind, IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate,
+    SyncMode, Workload,
+};
