@@ -135,10 +135,11 @@ impl RawPlan {
         let mut workload = Workload { job: self.base_job(), background: self.background.clone() };
         let mut engine = self.engine.unwrap_or_default();
         let (mut levels, dropped) = self.levels(offer)?;
-        if levels.is_empty() && dropped.is_empty() {
-            if let Some(schedulers) = offer.all.get(&Factor::Scheduler) {
-                levels.push((Factor::Scheduler, schedulers.clone()));
-            }
+        if levels.is_empty()
+            && dropped.is_empty()
+            && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
+        {
+            levels.push((Factor::Scheduler, schedulers.clone()));
         }
         // One level of what the clients do is no comparison: it is simply what they do.
         let mut fixed = Cell::default();
