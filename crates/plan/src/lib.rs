@@ -10,6 +10,6 @@ mod workload;
 
 pub use word::WordError;
 pub use workload::{
-    AfterWrite, Arrivals, ClientKind, IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate,
-    SyncMode, Workload,
+    AfterWrite, Arrivals, ClientKind, EngineKind, IoClass, IoPriority, Job, OpenSync, Order,
+    Pattern, Rate, SyncMode, Workload,
 };

@@ -1,9 +1,11 @@
 //! What the clients of storage do: a job, and perhaps another beside it in the background.
 
+mod engine;
 mod priority;
 mod rate;
 mod sync;
 
+pub use engine::EngineKind;
 pub use priority::{IoClass, IoPriority};
 pub use rate::{Arrivals, Rate};
 pub use sync::{AfterWrite, OpenSync, SyncMode};
