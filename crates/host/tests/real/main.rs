@@ -3,6 +3,8 @@
 //!
 //! Each test has its own files, loop devices and state folder, so that all can run at once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod guards;
 mod journals;
 mod machine;
