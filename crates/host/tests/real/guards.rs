@@ -100,6 +100,8 @@ fn every_mark_that_a_tool_here_makes_is_known() {
         ("ntfs", &["mkfs.ntfs", "-q", "-F"]),
         ("exfat", &["mkfs.exfat"]),
         ("f2fs", &["mkfs.f2fs", "-q"]),
+        ("bcache", &["make-bcache", "-B"]),
+        ("bcache", &["make-bcache", "-C"]),
         ("swap", &["mkswap", "-q"]),
         ("LUKS", &["cryptsetup", "luksFormat", "--type", "luks1", "-q", "--key-file", "KEY"]),
         ("LUKS", &["cryptsetup", "luksFormat", "--type", "luks2", "-q", "--key-file", "KEY"]),
