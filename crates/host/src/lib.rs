@@ -1,0 +1,48 @@
+//! What Linux says about storage and lets us set: devices and their queues, filesystems and mounts,
+//! guards before data, counters, and the journal of every change.
+//!
+//! What does not live here: moving bytes (`load`), deciding what to try (`plan`, `runner`), what a
+//! figure means (`analysis`). Data flows out: `/sys`, `/proc` and ioctls become plain structs that
+//! can be recorded. Changes flow in through [`Changes`] alone, which writes each to a journal before
+//! it makes it and puts all of them back.
+
+mod chain;
+mod changes;
+mod device;
+mod direct_io;
+mod error;
+mod guard;
+mod identity;
+mod journal;
+mod loop_device;
+mod loop_ioctl;
+mod made;
+mod mounts;
+mod number;
+mod queue;
+mod scratch;
+pub mod setting;
+mod signature;
+mod tree;
+mod undo;
+
+pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, TargetKind};
+pub use changes::{Applied, Changes, Drift};
+pub use device::{BlockDevice, Bus, DeviceKind, LoopState};
+pub use direct_io::{DirectIo, DirectIoSupport};
+pub use error::{Error, Result};
+pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clear, examine};
+pub use identity::Identity;
+pub use journal::{
+    Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, pending, state_folder,
+};
+pub use loop_device::{LoopDevice, LoopOptions};
+pub use made::{FileId, Made};
+pub use mounts::{Mount, mount_of, mounts};
+pub use number::{DeviceNumber, NotADeviceNumber};
+pub use queue::{Ceiling, NR_REQUESTS_MAX_WITH_SCHEDULER, NR_REQUESTS_MIN, Queue, SchedulerChoice};
+pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
+pub use setting::{QueueFolder, Refusal, Setting};
+pub use signature::{Signature, SignatureKind, begins_empty, signatures};
+pub use tree::{Host, block_node};
+pub use undo::{Outcome, Step, UndoReport, undo};

@@ -1,0 +1,11 @@
+//! On the real kernel: loop devices of our own, as root. Without root or loop devices every test
+//! here says so and checks nothing.
+//!
+//! Each test has its own files, loop devices and state folder, so that all can run at once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod guards;
+mod journals;
+mod machine;
+mod settings;
