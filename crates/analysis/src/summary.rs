@@ -49,8 +49,10 @@ pub struct ComparedCell {
 pub struct CellSummary {
     /// The cell's place in the plan.
     pub cell: usize,
-    /// The levels of what is compared.
+    /// The levels of what is compared, for tables.
     pub label: String,
+    /// The same with the factors' names, for sentences.
+    pub phrase: String,
     /// Trials that count.
     pub valid: usize,
     /// Trials that were measured and do not count, or failed, each with its reason.
@@ -212,6 +214,7 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
     CellSummary {
         cell,
         label: run.plan.cells[cell].label(shown),
+        phrase: run.plan.cells[cell].phrase(shown),
         valid: measured.len(),
         lost,
         throughput: Estimate::of(&values(&measured, Metric::Throughput)),

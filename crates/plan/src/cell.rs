@@ -71,6 +71,7 @@ impl Cell {
             .map(|(factor, level)| match factor {
                 Factor::Scheduler | Factor::Filesystem | Factor::Pattern => level.to_string(),
                 Factor::Sync | Factor::Engine | Factor::BlockSize => level.to_string(),
+                Factor::Clients if level.0 == "1" => "1 client".to_owned(),
                 Factor::Clients => format!("{level} clients"),
                 Factor::NrRequests => format!("queue {level}"),
                 Factor::Tunable { name, .. } => format!("{name} {level}"),
@@ -83,6 +84,16 @@ impl Cell {
             })
             .collect();
         if words.is_empty() { "as it is".to_owned() } else { words.join(", ") }
+    }
+
+    /// The levels of `factors` with the factors' names, for sentences: `scheduler none, nr_requests
+    /// 64`.
+    pub fn phrase(&self, factors: &[Factor]) -> String {
+        let words: Vec<String> = factors
+            .iter()
+            .filter_map(|factor| Some(format!("{factor} {}", self.levels.get(factor)?)))
+            .collect();
+        if words.is_empty() { "what is there".to_owned() } else { words.join(", ") }
     }
 }
 

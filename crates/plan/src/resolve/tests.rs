@@ -86,7 +86,7 @@ fn conditions_group_and_have_a_baseline_each() {
 #[test]
 fn only_conditions_compare_with_the_first() {
     let plan = raw(&[("clients", &["1", "4", "16"])]).resolve(&offer(), &refuse).unwrap();
-    assert_eq!(labels(&plan), ["1 clients", "4 clients", "16 clients"]);
+    assert_eq!(labels(&plan), ["1 client", "4 clients", "16 clients"]);
     assert_eq!(plan.baselines(), [0]);
 }
 
