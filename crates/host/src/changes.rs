@@ -193,6 +193,11 @@ impl Changes {
         self.journal.append(Event::Make(made))
     }
 
+    /// The number that the next entry will have: unique within this process.
+    pub(crate) fn next_entry(&self) -> usize {
+        self.journal.entries().len()
+    }
+
     /// Notes which file was made.
     pub(crate) fn is(&mut self, n: u64, path: &Path) -> Result<()> {
         let id = FileId::of(path).map_err(io_error("look at", path))?;

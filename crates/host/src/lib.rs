@@ -6,11 +6,14 @@
 //! can be recorded. Changes flow in through [`Changes`] alone, which writes each to a journal before
 //! it makes it and puts all of them back.
 
+mod cgroup;
 mod chain;
 mod changes;
+mod counters;
 mod device;
 mod direct_io;
 mod error;
+mod filesystem;
 mod guard;
 mod identity;
 mod journal;
@@ -19,6 +22,8 @@ mod loop_ioctl;
 mod made;
 mod mounts;
 mod number;
+mod owner;
+mod probe;
 mod queue;
 mod scratch;
 pub mod setting;
@@ -26,11 +31,17 @@ mod signature;
 mod tree;
 mod undo;
 
+pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
 pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, TargetKind};
 pub use changes::{Applied, Changes, Drift};
+pub use counters::{
+    Counters, CpuShares, CpuTicks, DeviceCounters, DeviceRates, Memory, Pressure, Rates, Requests,
+    Sampler,
+};
 pub use device::{BlockDevice, Bus, DeviceKind, LoopState};
 pub use direct_io::{DirectIo, DirectIoSupport};
 pub use error::{Error, Result};
+pub use filesystem::{FilesystemKind, MountedFilesystem, ScratchDevice, UnknownFilesystem};
 pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clear, examine};
 pub use identity::Identity;
 pub use journal::{
@@ -40,6 +51,8 @@ pub use loop_device::{LoopDevice, LoopOptions};
 pub use made::{FileId, Made};
 pub use mounts::{Mount, mount_of, mounts};
 pub use number::{DeviceNumber, NotADeviceNumber};
+pub use owner::{Owner, OwnerKind, owners};
+pub use probe::{Medium, PROBE_SIZE_MIN, Probe, probe};
 pub use queue::{Ceiling, NR_REQUESTS_MAX_WITH_SCHEDULER, NR_REQUESTS_MIN, Queue, SchedulerChoice};
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
 pub use setting::{QueueFolder, Refusal, Setting};

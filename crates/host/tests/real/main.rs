@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod counting;
+mod filesystems;
 mod guards;
 mod journals;
 mod machine;
