@@ -27,6 +27,8 @@ pub struct RealWorld {
     confirm: Option<String>,
     changes: Option<Changes>,
     stages: Option<Stages>,
+    /// The group that bounds our page cache, while it does.
+    bound: Option<host::PageCacheBound>,
 }
 
 /// The size of a scratch file when nothing is said.
@@ -52,6 +54,7 @@ impl RealWorld {
             confirm: raw.confirm.clone(),
             changes: None,
             stages: None,
+            bound: None,
         })
     }
 
@@ -62,6 +65,23 @@ impl RealWorld {
             TargetKind::File => self.chain.target.parent().map(PathBuf::from),
             TargetKind::BlockDevice => None,
         }
+    }
+
+    fn prepare_with(
+        &mut self,
+        changes: &mut Changes,
+        plan: &Plan,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Stages, WorldError> {
+        let stages = Stages::prepare(self, changes, plan, stop, watcher)?;
+        if let Some(limit) = plan.page_cache {
+            // Joined once all is laid out: what is cached from now on is ours, and bounded.
+            let bound = changes.bound_page_cache(limit).map_err(fatal)?;
+            bound.join_ourselves().map_err(fatal)?;
+            self.bound = Some(bound);
+        }
+        Ok(stages)
     }
 
     /// The stage that `prepare` or `apply` made ready.
@@ -102,19 +122,27 @@ impl World for RealWorld {
     ) -> Result<(), WorldError> {
         let words: Vec<String> = std::env::args().collect();
         let mut changes = Changes::begin(&self.host, &words.join(" ")).map_err(fatal)?;
-        let stages = Stages::prepare(self, &mut changes, plan, stop, watcher)?;
+        let prepared = self.prepare_with(&mut changes, plan, stop, watcher);
+        // Kept even when preparing failed: `restore` takes away what was made.
         self.changes = Some(changes);
-        self.stages = Some(stages);
+        self.stages = Some(prepared?);
         Ok(())
     }
 
-    fn apply(&mut self, _: &Plan, cell: &Cell) -> Result<(), WorldError> {
-        let stage = self.stage()?;
-        let (number, before) = (stage.device, stage.before.clone());
-        match (number, self.changes.as_mut()) {
-            (Some(number), Some(changes)) => settings::apply(changes, number, &before, cell),
+    fn apply(&mut self, plan: &Plan, cell: &Cell) -> Result<(), WorldError> {
+        let nothing = || WorldError::Fatal("nothing has been prepared".to_owned());
+        let mut changes = self.changes.take().ok_or_else(nothing)?;
+        let mut stages = self.stages.take().ok_or_else(nothing)?;
+        let entered = stages.enter(self, &mut changes, plan, cell.level(&Factor::Filesystem));
+        let applied = entered.and_then(|()| match stages.current() {
+            Some(Stage { device: Some(number), before, .. }) => {
+                settings::apply(&mut changes, *number, before, cell)
+            }
             _ => Ok(()),
-        }
+        });
+        self.changes = Some(changes);
+        self.stages = Some(stages);
+        applied
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
@@ -164,15 +192,19 @@ impl World for RealWorld {
         }
         measurement.counters = sampler.samples();
         measurement.warnings.extend(sampler.warnings());
+        measurement.warnings.extend(self.stage()?.warnings.iter().cloned());
+        measurement.warnings.extend(self.bound.as_ref().map(|bound| bound.statement()));
         Ok(measurement)
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {
-        self.stages = None;
-        let Some(changes) = self.changes.take() else { return Ok(()) };
+        self.bound = None;
+        let Some(mut changes) = self.changes.take() else { return Ok(()) };
+        // What cannot be taken away now stays in the journal, and is reported below.
+        let left = self.stages.take().map_or(Ok(()), |stages| stages.leave(&mut changes));
         let report = changes.finish().map_err(fatal)?;
         if report.is_complete() {
-            return Ok(());
+            return left;
         }
         let left: Vec<String> = report
             .steps

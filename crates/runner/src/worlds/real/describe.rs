@@ -1,9 +1,12 @@
 //! The host in words: environment, intentions, limits.
 
-use super::{RealWorld, fatal, settings};
+use super::{
+    RealWorld, fatal, settings,
+    stage::{filesystem_needs, filesystems, host_kind},
+};
 use crate::WorldError;
 use host::{BlockDevice, DirectIoSupport};
-use plan::{Cell, EngineKind, Factor, FilesystemKind, Plan};
+use plan::{Cell, EngineKind, Factor, Filesystem, FilesystemKind, Level, Plan};
 use record::Environment;
 use units::Bytes;
 
@@ -20,6 +23,7 @@ pub fn size_limit(world: &RealWorld) -> Result<(Bytes, String), WorldError> {
         .map_or(Bytes::ZERO, |filesystem| filesystem.available);
     let keep = Bytes(host::KEEP_FREE.0.max(free.0 / 50) + Bytes::from_mib(64).0);
     let limit = Bytes(free.0.saturating_sub(keep.0));
+    // Each filesystem that is compared has a file of its own, with room for its tables.
     Ok((limit, format!("{} has {free} free, of which {keep} are left to others", folder.display())))
 }
 
@@ -29,8 +33,8 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     let name = |device: Option<&BlockDevice>| device.map_or("the device".into(), |d| d.name.clone());
     match world.folder() {
         Some(folder) => {
-            let files = filesystem_levels(plan).max(1);
-            let plural = if files == 1 { "a scratch file" } else { "scratch files" };
+            let files = filesystems(plan).len();
+            let plural = if files < 2 { "a scratch file" } else { "scratch files" };
             intentions.push(format!(
                 "lay out {plural} of {} in {}, and remove it in the end",
                 plan.size,
@@ -67,14 +71,6 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     intentions
 }
 
-fn filesystem_levels(plan: &Plan) -> usize {
-    let mut levels: Vec<_> =
-        plan.cells.iter().filter_map(|cell| cell.level(&Factor::Filesystem)).collect();
-    levels.sort_unstable();
-    levels.dedup();
-    levels.len()
-}
-
 /// Why a cell's workload cannot be run here.
 pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<String> {
     let (workload, engine) = match plan.workload_of(cell) {
@@ -83,6 +79,11 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
     };
     if engine == EngineKind::Null {
         return None;
+    }
+    if let Some(Level(text)) = cell.level(&Factor::Filesystem)
+        && let Some(reason) = refuse_filesystem(plan, text)
+    {
+        return Some(reason);
     }
     for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
         if engine == EngineKind::Sync && job.depth > 1 {
@@ -105,12 +106,21 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
     None
 }
 
+/// Its mkfs program may be missing, or want more room.
+fn refuse_filesystem(plan: &Plan, text: &str) -> Option<String> {
+    let wanted: Filesystem = text.parse().ok()?;
+    let checked = host_kind(&wanted).and_then(|kind| {
+        kind.check(plan.size + filesystem_needs(plan.size)).map_err(|error| error.to_string())
+    });
+    checked.err()
+}
+
 /// O_DIRECT takes multiples of what the kernel names, or of the device's logical block.
 fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<String> {
-    if let Some(filesystem) = cell.level(&Factor::Filesystem) {
-        let kind = filesystem.0.split(';').next().unwrap_or_default();
-        let btrfs = FilesystemKind::Btrfs.to_string();
-        return (kind == btrfs && !block_size.0.is_multiple_of(4096)).then(|| {
+    if let Some(Level(text)) = cell.level(&Factor::Filesystem) {
+        let kind = text.parse::<Filesystem>().map(|filesystem| filesystem.kind);
+        let small = kind == Ok(FilesystemKind::Btrfs) && !block_size.0.is_multiple_of(4096);
+        return small.then(|| {
             format!("{block_size} is no multiple of btrfs's 4 KiB sector, which O_DIRECT needs there")
         });
     }
@@ -141,7 +151,6 @@ fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<St
 
 /// Where the run is made.
 pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldError> {
-    let inspection = host::Inspection::of(&world.host, &world.target).map_err(fatal)?;
     let settings = match settings::queue(world) {
         Ok((folder, _)) => folder
             .read_all()
@@ -150,11 +159,7 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
             .collect(),
         Err(_) => Vec::new(),
     };
-    let mut caveats: Vec<String> = host::traps(&inspection)
-        .into_iter()
-        .filter(|trap| trap.matters_to_figures)
-        .map(|trap| trap.title)
-        .collect();
+    let mut caveats = Vec::new();
     if let Some(filesystem) = world.chain.filesystem()
         && plan.workload.job.sync.direct
         && let Some(direct) = &world.chain.direct_io
@@ -166,16 +171,14 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
     Ok(Environment {
         world: "real".to_owned(),
         spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
-        hostname: inspection.host.name.clone(),
-        kernel: inspection.host.kernel.clone(),
-        cpu: inspection.host.cpu.clone(),
-        cpus: inspection.host.cpus,
-        memory_bytes: inspection.host.memory.0,
+        hostname: world.host.text("/proc/sys/kernel/hostname").unwrap_or_default(),
+        kernel: world.host.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
+        cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
         target: plan.target.clone(),
         device: device_line(world),
         settings,
         caveats,
-        inspection: serde_json::to_value(&inspection).unwrap_or_default(),
+        ..Environment::default()
     })
 }
 
