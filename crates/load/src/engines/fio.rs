@@ -31,6 +31,8 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Between the request to stop and killing.
 const GRACE: Nanos = Nanos::from_secs(10);
+/// fio's start-up and our noticing of a report may differ by this much.
+const MOST_DOUBT: Nanos = Nanos::from_millis(250);
 /// Above so many clients, a report a second costs more than the load itself.
 const CLIENTS_REPORTED_EACH_SECOND: u32 = 64;
 
@@ -221,10 +223,14 @@ impl Progress {
         }
     }
 
-    /// Counts grow from one report to the next, and begin anew when the warm-up ends.
+    /// fio begins its counts anew when the warm-up ends: a report is of the warm-up as long as it
+    /// speaks of more time than has passed since then.
     fn take(&mut self, document: Document) {
-        let anew = self.last.as_ref().is_none_or(|last| !document.continues(last));
-        self.measuring |= self.last.is_some() && anew;
+        let since_warmup = Monotonic.now().saturating_sub(self.began + self.warmup);
+        let doubt = MOST_DOUBT.min(self.warmup / 2);
+        let measuring = self.measuring || document.runtime() <= since_warmup + doubt;
+        let anew = measuring != self.measuring;
+        self.measuring = measuring;
         let before = self.last.as_ref().filter(|_| !anew);
         if let Some(mut second) = document.second_since(before) {
             if !self.measuring {
@@ -246,7 +252,7 @@ impl Progress {
         let live = self.live.unwrap_or_default();
         each_second(&Live {
             at,
-            phase: if at <= 0.0 { Phase::WarmUp } else { Phase::Measuring },
+            phase: if at < 0.5 { Phase::WarmUp } else { Phase::Measuring },
             operations_per_second: (live.reads + live.writes) as f64,
             bytes_per_second: live.bytes.0 as f64,
             p99: live.p99,

@@ -111,7 +111,8 @@ impl Document {
         })
     }
 
-    fn runtime(&self) -> Nanos {
+    /// The time that its counts speak of.
+    pub fn runtime(&self) -> Nanos {
         let longest = self.clients("measured").map(|client| client.job_runtime).max();
         Nanos::from_millis(longest.unwrap_or(0))
     }
@@ -126,19 +127,13 @@ impl Document {
         tally
     }
 
-    /// Whether it counts on from `earlier`, rather than from the end of warm-up.
-    pub fn continues(&self, earlier: &Document) -> bool {
-        let ((reads, writes), (reads_before, writes_before)) =
-            (self.reads_and_writes(), earlier.reads_and_writes());
-        reads >= reads_before && writes >= writes_before && self.runtime() >= earlier.runtime()
-    }
-
     /// What was done since `before`, a report from which this one counts on; `None` when no time
     /// has passed.
     pub fn second_since(&self, before: Option<&Document>) -> Option<Second> {
         let (reads, writes) = self.reads_and_writes();
         let (reads_before, writes_before) = before.map_or((0, 0), Document::reads_and_writes);
-        let (reads, writes) = (reads - reads_before, writes - writes_before);
+        let (reads, writes) =
+            (reads.saturating_sub(reads_before), writes.saturating_sub(writes_before));
         let (from, to) = (before.map_or(Nanos::ZERO, Document::runtime), self.runtime());
         // The last report repeats the one before it, some milliseconds later.
         if to.saturating_sub(from) < Nanos::from_millis(50) {
@@ -155,7 +150,7 @@ impl Document {
             at: to.as_secs_f64(),
             reads,
             writes,
-            bytes: Bytes(bytes(self) - before.map_or(0, bytes)),
+            bytes: Bytes(bytes(self).saturating_sub(before.map_or(0, bytes))),
             p50: latency.quantile(0.5),
             p99: latency.quantile(0.99),
             max: latency.quantile(1.0),
