@@ -19,14 +19,21 @@ fn main() {
         let mut disk = device::Disk::new(spec).unwrap();
         let r = device::replay(&mut disk, &trace);
         let measured: Vec<_> = trace.iter().map(|e| e.service).collect();
-        let mean = |v: &[units::Nanos]| v.iter().map(|n| n.0 as f64).sum::<f64>() / v.len() as f64 / 1e6;
+        let mean =
+            |v: &[units::Nanos]| v.iter().map(|n| n.0 as f64).sum::<f64>() / v.len() as f64 / 1e6;
         println!(
             "{drive:12} demerit {:.3} ms  mean {:.3} / {:.3}  cache {} oor {}",
-            device::demerit_ms(&measured, &r.service), mean(&measured), mean(&r.service), r.from_cache, r.out_of_range
+            device::demerit_ms(&measured, &r.service),
+            mean(&measured),
+            mean(&r.service),
+            r.from_cache,
+            r.out_of_range
         );
         if std::env::var("DUMP").is_ok() {
             let mut out = String::new();
-            for s in &r.service { out += &format!("{}\n", s.0 as f64 / 1e3); }
+            for s in &r.service {
+                out += &format!("{}\n", s.0 as f64 / 1e3);
+            }
             std::fs::write(format!("/tmp/dev_{drive}.sim"), out).unwrap();
         }
     }

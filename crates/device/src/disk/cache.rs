@@ -69,7 +69,7 @@ impl Cache {
                 break;
             }
             let extent = pass.extent;
-            running.arm = extent.place.into();
+            running.arm = pass.arm;
             let (blocks, at) = match pass.end <= time {
                 true => (extent.blocks, pass.end),
                 false => {
@@ -116,8 +116,7 @@ impl Cache {
             if end <= segment.end {
                 return Lookup::Hit;
             }
-            if let Some(running) = self.running.filter(|r| r.segment == number && end <= r.limit)
-            {
+            if let Some(running) = self.running.filter(|r| r.segment == number && end <= r.limit) {
                 let rest = (running.next, end - running.next);
                 let (at, _) = mechanics.sweep(running.arm, running.time, rest, false, |_| ());
                 return Lookup::Coming { at };
@@ -130,7 +129,13 @@ impl Cache {
     }
 
     /// Notes a read of `start..end` that the buffer has served; the read-ahead may go on further.
-    pub fn served(&mut self, mechanics: &Mechanics, start: u64, end: u64, idle: Option<(Arm, u64)>) {
+    pub fn served(
+        &mut self,
+        mechanics: &Mechanics,
+        start: u64,
+        end: u64,
+        idle: Option<(Arm, u64)>,
+    ) {
         self.clock += 1;
         let clock = self.clock;
         let number =
@@ -180,8 +185,7 @@ impl Cache {
             }
             None => {
                 let number = self.victim(false);
-                self.segments[number] =
-                    Segment { start: kept_from, end, used: 0, written: false };
+                self.segments[number] = Segment { start: kept_from, end, used: 0, written: false };
                 number
             }
         };
@@ -189,7 +193,8 @@ impl Cache {
         self.grow(number, end);
         let limit = self.limit(mechanics, start, end, sequential);
         let next = self.segments[number].end;
-        self.running = (next < limit).then_some(Running { segment: number, next, limit, time, arm });
+        self.running =
+            (next < limit).then_some(Running { segment: number, next, limit, time, arm });
     }
 
     /// Notes that `start..end` was written: what the buffer held of it is out of date, and the new

@@ -301,9 +301,9 @@ impl Geometry {
         let last = zone.physical(block + low - 1, false);
         let next = zone.defects.partition_point(|(bad, _)| *bad <= laid);
         match zone.defects.get(next) {
-            Some((bad, _)) if *bad <= last => (1..low)
-                .find(|n| zone.physical(block + n, false) >= *bad)
-                .unwrap_or(low),
+            Some((bad, _)) if *bad <= last => {
+                (1..low).find(|n| zone.physical(block + n, false) >= *bad).unwrap_or(low)
+            }
             _ => low,
         }
     }
@@ -376,11 +376,8 @@ impl Zone {
         let unit_used = unit - spares;
         // A last range that is cut short by the zone's end keeps its spares too.
         let usable = total / unit * unit_used + (total % unit).saturating_sub(spares);
-        let usable = if disk.sparing == Sparing::ZoneTracks {
-            usable * sectors_per_track
-        } else {
-            usable
-        };
+        let usable =
+            if disk.sparing == Sparing::ZoneTracks { usable * sectors_per_track } else { usable };
         let blocks = usable
             .checked_sub(spec.empty_front)
             .filter(|blocks| *blocks > 0)
@@ -444,9 +441,7 @@ impl Zone {
             return Err("a defect or a replacement is listed twice".to_owned());
         }
         match self.defects.iter().find(|(bad, to)| *bad >= total || *to >= total) {
-            Some((bad, to)) => {
-                Err(format!("defect ({bad}, {to}) lies beyond the zone's {total}"))
-            }
+            Some((bad, to)) => Err(format!("defect ({bad}, {to}) lies beyond the zone's {total}")),
             None => Ok(()),
         }
     }

@@ -10,11 +10,13 @@ pub struct Arm {
     pub cylinder: u32,
     /// The head in use.
     pub head: u32,
+    /// It has just written: the write element is over the track's centre, not the read element.
+    pub wrote: bool,
 }
 
-impl From<Place> for Arm {
-    fn from(place: Place) -> Self {
-        Arm { cylinder: place.cylinder, head: place.head }
+impl Arm {
+    fn after(place: Place, wrote: bool) -> Self {
+        Arm { cylinder: place.cylinder, head: place.head, wrote }
     }
 }
 
@@ -29,6 +31,9 @@ pub struct Mechanics {
     pub head_switch_ns: u32,
     /// What positioning to write takes beyond positioning to read, ns. May be negative.
     pub write_settle_ns: i32,
+    /// The least move before reading where the head has just written, ns: see
+    /// [`super::DiskSpec::read_after_write_jog`].
+    pub jog_ns: u32,
     /// Reading may begin anywhere in the wanted sectors as soon as the head has arrived.
     pub read_on_arrival: bool,
 }
@@ -44,6 +49,8 @@ pub struct Pass {
     pub extent: Extent,
     /// Its first block.
     pub lbn: u64,
+    /// Where the arm is then.
+    pub arm: Arm,
     /// When the arm was on the track.
     pub arrived: u64,
     /// When the first block's start was under the head.
@@ -60,6 +67,9 @@ impl Mechanics {
         let seek = self.seek.time_ns(arm.cylinder.abs_diff(cylinder));
         let switch = if arm.head == head { 0 } else { self.head_switch_ns };
         let move_ns = seek.max(switch);
+        if arm.wrote && !write && arm.cylinder == cylinder {
+            return move_ns.max(self.jog_ns);
+        }
         match write && move_ns > 0 {
             true => move_ns.saturating_add_signed(self.write_settle_ns),
             false => move_ns,
@@ -80,19 +90,16 @@ impl Mechanics {
     pub fn pass(&self, arm: Arm, time: u64, lbn: u64, count: u64, write: bool) -> Pass {
         let extent = self.geometry.extent(lbn, count);
         let place = extent.place;
-        let arrived =
-            time + u64::from(self.position_ns(arm, place.cylinder, place.head, write));
+        let arrived = time + u64::from(self.position_ns(arm, place.cylinder, place.head, write));
         let wait = self.wait_ns(arrived, place.angle_ns);
         let pass_ns = self.geometry.pass_ns(&extent);
-        let (start, end) = match self.read_on_arrival
-            && !write
-            && wait + pass_ns > self.geometry.turn_ns()
-        {
-            // Inside the wanted sectors: the rest of them now, the first ones when they come round.
-            true => (arrived, arrived + self.geometry.turn_ns()),
-            false => (arrived + wait, arrived + wait + pass_ns),
-        };
-        Pass { extent, lbn, arrived, start, end }
+        let (start, end) =
+            match self.read_on_arrival && !write && wait + pass_ns > self.geometry.turn_ns() {
+                // Inside the wanted sectors: the rest of them now, the first ones when they come round.
+                true => (arrived, arrived + self.geometry.turn_ns()),
+                false => (arrived + wait, arrived + wait + pass_ns),
+            };
+        Pass { extent, lbn, arm: Arm::after(place, write), arrived, start, end }
     }
 
     /// Runs over `count` blocks from `lbn`, track by track, and shows each pass to `see`. Returns
@@ -108,7 +115,7 @@ impl Mechanics {
         while count > 0 {
             let pass = self.pass(arm, time, lbn, count, write);
             see(&pass);
-            (arm, time) = (pass.extent.place.into(), pass.end);
+            (arm, time) = (pass.arm, pass.end);
             lbn += pass.extent.blocks;
             count -= pass.extent.blocks;
         }

@@ -106,11 +106,16 @@ impl Disk {
         if spec.cache.segments > 0 && spec.cache.segment_sectors == 0 {
             return Err(SpecError::new("cache", "segments of no size"));
         }
+        let jog_ns = match spec.read_after_write_jog && geometry.cylinders() > 1 {
+            true => seek.time_ns(1),
+            false => 0,
+        };
         let mechanics = Mechanics {
             geometry,
             seek,
             head_switch_ns: spec.head_switch_ns,
             write_settle_ns: spec.write_settle_ns,
+            jog_ns,
             read_on_arrival: spec.cache.read_on_arrival,
         };
         Ok(Disk {
@@ -244,8 +249,7 @@ impl Disk {
     }
 
     fn complete(&mut self, pending: &Pending, began: u64, at: u64, cached: bool) {
-        let due =
-            Due { id: pending.request.id, submitted: pending.submitted, began, cached };
+        let due = Due { id: pending.request.id, submitted: pending.submitted, began, cached };
         self.ahead.push(Reverse((at, pending.sequence, due)));
     }
 
@@ -313,10 +317,7 @@ impl Disk {
             return false;
         }
         self.run_read_ahead(now);
-        matches!(
-            self.cache.lookup(&self.mechanics, request.start.0, request.end()),
-            Lookup::Hit
-        )
+        matches!(self.cache.lookup(&self.mechanics, request.start.0, request.end()), Lookup::Hit)
     }
 
     fn is_clean(&self) -> bool {
@@ -334,9 +335,7 @@ impl Disk {
         let began = now.max(self.electronics_free);
         let transfer = request.count.0 * u64::from(self.spec.bus.read_sector_ns);
         let o = &self.spec.overheads;
-        let ready = began
-            + self.overhead(o.read_hit)
-            + u64::from(o.data_preparation_ns);
+        let ready = began + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
         let at = ready.max(self.bus_free) + transfer + u64::from(o.read_completion_ns);
         self.electronics_free = at;
         self.bus_free = at;
@@ -406,12 +405,7 @@ impl Disk {
         if self.work.is_none() && !self.has_work() {
             self.free_since = self.free_since.max(at);
         }
-        self.dirty.insert(Dirty {
-            start,
-            count,
-            oldest: pending.sequence,
-            writer: request.id,
-        });
+        self.dirty.insert(Dirty { start, count, oldest: pending.sequence, writer: request.id });
         self.complete(pending, began, at, true);
     }
 
@@ -499,7 +493,8 @@ impl Disk {
             true => u64::from(o.first_reselect_ns),
             false => 0,
         };
-        let before_data = u64::from(o.data_preparation_ns) + reselect;
+        // Preparing to send runs while the medium is awaited.
+        let bus_ready = began + u64::from(o.data_preparation_ns) + reselect;
         // The bus is taken when this block has been read.
         let share = (self.spec.bus.read_watermark * count as f64).ceil() as u64;
         let mark = start + share.clamp(1, count) - 1;
@@ -508,12 +503,8 @@ impl Disk {
         let turn = self.mechanics.geometry.turn_ns();
         let mut kept_from = start;
         let mut first = true;
-        let (media_end, arm) = self.mechanics.sweep(
-            self.arm,
-            began,
-            (from, end - from),
-            false,
-            |pass| {
+        let (media_end, arm) =
+            self.mechanics.sweep(self.arm, began, (from, end - from), false, |pass| {
                 let per_track = pass.extent.sectors_per_track;
                 let last = pass.lbn + pass.extent.blocks - 1;
                 let first_read = pass.start + turn / per_track;
@@ -528,8 +519,7 @@ impl Disk {
                     kept_from = start - passed.min(u64::from(pass.extent.place.sector)).min(start);
                 }
                 first = false;
-            },
-        );
+            });
         self.arm = arm;
         if !self.spec.cache.free_blocks {
             kept_from = start;
@@ -537,7 +527,7 @@ impl Disk {
         if self.spec.cache.segments > 0 {
             self.cache.filled(&self.mechanics, (kept_from, start, end), arm, media_end);
         }
-        (media_end, data.max(bus_from + count * sector) + before_data)
+        (media_end, data.max(bus_from.max(bus_ready) + count * sector))
     }
 
     fn write_media(&mut self, pending: Pending, at: u64) {
@@ -549,7 +539,11 @@ impl Disk {
             None => {
                 let began = at + self.overhead(o.write_miss);
                 let data_from = began + u64::from(o.data_preparation_ns);
-                (began, data_from, u64::from(o.write_disconnect_ns))
+                let seek_from = match self.spec.bus.write_holds_arm {
+                    true => data_from + count * sector,
+                    false => began,
+                };
+                (seek_from, data_from, u64::from(o.write_disconnect_ns))
             }
             Some(extra) => {
                 let gone = at + u64::from(extra.command_ns) + u64::from(extra.disconnect_ns);
@@ -586,16 +580,13 @@ impl Disk {
         let on_medium = turn / extent.sectors_per_track;
         // Each block must have come before its sector passes: the first and the last decide.
         let first = data_from + sector;
-        let last = (data_from + extent.blocks * sector)
-            .saturating_sub((extent.blocks - 1) * on_medium);
+        let last =
+            (data_from + extent.blocks * sector).saturating_sub((extent.blocks - 1) * on_medium);
         let place = extent.place;
-        let arrives = u64::from(self.mechanics.position_ns(
-            self.arm,
-            place.cylinder,
-            place.head,
-            true,
-        ));
-        let ready = first.max(last).saturating_sub(arrives).max(seek_from);
+        let arrives =
+            u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
+        let data = first.max(last) + u64::from(self.spec.overheads.write_start_ns);
+        let ready = data.saturating_sub(arrives).max(seek_from);
         self.mechanics.sweep(self.arm, ready, (start, count), true, |_| ())
     }
 
@@ -609,12 +600,7 @@ impl Disk {
         let cost = |dirty: &Dirty| {
             let place = self.mechanics.geometry.locate(dirty.start);
             let arrived = at
-                + u64::from(self.mechanics.position_ns(
-                    self.arm,
-                    place.cylinder,
-                    place.head,
-                    true,
-                ));
+                + u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
             arrived + self.mechanics.wait_ns(arrived, place.angle_ns)
         };
         let begins_run = |dirty: &&Dirty| {

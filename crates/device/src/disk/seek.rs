@@ -157,11 +157,10 @@ mod tests {
         let n = 20_000u32;
         let table = SeekTable::new(&curve, n).unwrap();
         // Distance d between uniform random cylinders has weight 2(n − d)/n².
-        let mean: f64 = (1..n)
-            .map(|d| f64::from(table.time_ns(d)) * 2.0 * f64::from(n - d))
-            .sum::<f64>()
-            / f64::from(n).powi(2)
-            / 1e6;
+        let mean: f64 =
+            (1..n).map(|d| f64::from(table.time_ns(d)) * 2.0 * f64::from(n - d)).sum::<f64>()
+                / f64::from(n).powi(2)
+                / 1e6;
         assert!((mean - 3.5).abs() < 0.02, "{mean}");
         assert_eq!(table.time_ns(1), 200_000);
         assert!((f64::from(table.time_ns(n - 1)) / 1e6 - 7.0).abs() < 0.01);

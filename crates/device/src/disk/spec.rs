@@ -14,6 +14,10 @@ pub struct DiskSpec {
     pub head_switch_ns: u32,
     /// Positioning to write, beyond positioning to read, ns.
     pub write_settle_ns: i32,
+    /// A read where the head has just written first moves as over one cylinder. The read and the
+    /// write element of a head lie at different radii, so that going from one to the other on the
+    /// same track moves the arm too (the micro-jog of magneto-resistive heads).
+    pub read_after_write_jog: bool,
     /// Command processing.
     pub overheads: Overheads,
     /// The link to the host.
@@ -67,6 +71,8 @@ pub struct Overheads {
     pub other_reselect_ns: u32,
     /// Letting go of the bus after a write's data.
     pub write_disconnect_ns: u32,
+    /// From a write's data being there until the first sector can be written, at least.
+    pub write_start_ns: u32,
     /// A drive that lets go of the bus once more, between a write's command and its data.
     pub extra_disconnect: Option<ExtraDisconnect>,
 }
@@ -97,6 +103,8 @@ pub struct Bus {
     pub read_watermark: f64,
     /// The drive lets go of the bus while it positions.
     pub disconnects: bool,
+    /// The arm moves for a write only when all its data has crossed.
+    pub write_holds_arm: bool,
 }
 
 /// How far the drive reads on after a read.

@@ -58,10 +58,7 @@ fn find_drive(files: &DriveFiles) -> Result<(String, Block), DriveFileError> {
     Err(DriveFileError::new("the folder", 1, what))
 }
 
-fn find_model(
-    files: &DriveFiles,
-    drive: &Reader<'_>,
-) -> Result<(String, Block), DriveFileError> {
+fn find_model(files: &DriveFiles, drive: &Reader<'_>) -> Result<(String, Block), DriveFileError> {
     match drive.block.get("Model") {
         Some((Value::Block(block), _)) => Ok((drive.file.to_owned(), block.clone())),
         Some((Value::Source(name), line)) => {
@@ -118,9 +115,11 @@ impl Reader<'_> {
 
     fn as_number(&self, name: &str, value: &Value, line: usize) -> Result<f64, DriveFileError> {
         match value {
-            Value::Word(text) => text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(
-                || self.wrong(line, format!("expected a number for '{name}', found '{text}'")),
-            ),
+            Value::Word(text) => {
+                text.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
+                    self.wrong(line, format!("expected a number for '{name}', found '{text}'"))
+                })
+            }
             _ => Err(self.wrong(line, format!("expected a number for '{name}'"))),
         }
     }
@@ -129,7 +128,11 @@ impl Reader<'_> {
         self.optional(name)?.ok_or_else(|| self.missing(name))
     }
 
-    fn whole(&self, name: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, DriveFileError> {
+    fn whole(
+        &self,
+        name: &str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<u64, DriveFileError> {
         let value = self.number(name)?;
         let whole = value as u64;
         if value < 0.0 || value.fract() != 0.0 || !range.contains(&whole) {
@@ -228,12 +231,17 @@ fn drive_spec(
         seek: seek_curve(files, &mechanics)?,
         head_switch_ns: mechanics.time_ns("Head switch time")?,
         write_settle_ns: (settle * 1e6).round() as i32,
+        read_after_write_jog: true,
         overheads: overheads(drive)?,
         bus: Bus {
             read_sector_ns: sector_ns(bus_read_ms),
             write_sector_ns: sector_ns(bus_write_ms),
-            read_watermark: drive.optional("High (read) water mark")?.unwrap_or(0.0).clamp(0.0, 1.0),
+            read_watermark: drive
+                .optional("High (read) water mark")?
+                .unwrap_or(0.0)
+                .clamp(0.0, 1.0),
             disconnects: !drive.switch("Never disconnect")?,
+            write_holds_arm: drive.switch("Hold bus entire write xfer")?,
         },
         cache,
         write_cache,
@@ -319,6 +327,7 @@ fn overheads(drive: &Reader<'_>) -> Result<Overheads, DriveFileError> {
         first_reselect_ns: drive.time_ns("First reselect overhead")?,
         other_reselect_ns: drive.time_ns("Other reselect overhead")?,
         write_disconnect_ns: drive.time_ns("Write disconnect overhead")?,
+        write_start_ns: drive.time_ns("Minimum seek delay")?,
         extra_disconnect,
     })
 }
@@ -387,7 +396,9 @@ fn zone(zone: &Reader<'_>) -> Result<ZoneSpec, DriveFileError> {
             .into_iter()
             .map(|(value, line)| match value >= 0.0 && value.fract() == 0.0 {
                 true => Ok(value as u64),
-                false => Err(zone.wrong(line, format!("expected a sector's number, found {value}"))),
+                false => {
+                    Err(zone.wrong(line, format!("expected a sector's number, found {value}")))
+                }
             })
             .collect()
     };
@@ -416,10 +427,7 @@ fn zone(zone: &Reader<'_>) -> Result<ZoneSpec, DriveFileError> {
     })
 }
 
-fn seek_curve(
-    files: &DriveFiles,
-    mechanics: &Reader<'_>,
-) -> Result<SeekCurve, DriveFileError> {
+fn seek_curve(files: &DriveFiles, mechanics: &Reader<'_>) -> Result<SeekCurve, DriveFileError> {
     let word = |name: &str| match mechanics.block.get(name) {
         Some((Value::Word(text) | Value::Source(text), line)) => Ok((text.clone(), line)),
         _ => Err(mechanics.missing(name)),
@@ -520,10 +528,8 @@ fn seek_table(file: &str, text: &str) -> Result<SeekCurve, DriveFileError> {
         points.push(point);
     }
     if points.len() != expected {
-        let what = format!(
-            "announces {expected} distances and has {}: is it cut short?",
-            points.len()
-        );
+        let what =
+            format!("announces {expected} distances and has {}: is it cut short?", points.len());
         return Err(wrong(text.lines().count(), what));
     }
     Ok(SeekCurve::Table(points))

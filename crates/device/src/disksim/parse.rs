@@ -74,9 +74,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         while let Some(first) = rest.chars().next() {
             let end = match is_mark(first) {
                 true => first.len_utf8(),
-                false => {
-                    rest.find(|c: char| is_mark(c) || c.is_whitespace()).unwrap_or(rest.len())
-                }
+                false => rest.find(|c: char| is_mark(c) || c.is_whitespace()).unwrap_or(rest.len()),
             };
             tokens.push(Token { text: &rest[..end], line: number + 1 });
             rest = rest[end..].trim_start();
