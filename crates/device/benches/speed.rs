@@ -1,10 +1,12 @@
 //! How many requests a second the models simulate, on one core: `cargo bench -p device`.
 //! Closed loop at a fixed depth, uniform random 4 KiB reads, a warm-up before the clock starts.
 
+use device::array::{ArraySpec, Level, ReadPolicy};
 use device::disk::{
     Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
 };
-use device::{Completion, Device, Disk, Request};
+use device::flash::{FlashSpec, State};
+use device::{Array, Completion, Device, Disk, Flash, Request};
 use random::Stream;
 use std::time::Instant;
 use units::Nanos;
@@ -30,6 +32,49 @@ fn disk(policy: Policy, depth: u32) -> Disk {
         depth,
     };
     Disk::new(spec).unwrap()
+}
+
+fn flash() -> Flash {
+    let spec = FlashSpec {
+        capacity: 500_000_000_000 / 512,
+        over_provisioning: 0.07,
+        channels: 8,
+        dies_per_channel: 4,
+        planes: 2,
+        page_sectors: 32,
+        pages_per_block: 768,
+        read_ns: vec![88_000, 116_000, 165_000],
+        read_spread_ns: 6_000,
+        program_ns: 700_000,
+        erase_ns: 5_000_000,
+        channel_sector_ns: 640,
+        link_read_sector_ns: 150,
+        link_write_sector_ns: 150,
+        firmware_ns: 10_000,
+        controller_ns: 1_000,
+        buffer_ns: 4_000,
+        buffer_sectors: 65_536,
+        power_safe: false,
+        depth: 256,
+        state: State::Random(0.9),
+    };
+    Flash::new(spec, 1).unwrap()
+}
+
+fn array(drives: usize) -> Array {
+    let spec = ArraySpec {
+        level: Level::StripedMirrors,
+        stripe_unit: 128,
+        depth: 256,
+        drive_depth: 32,
+        overhead_ns: 50_000,
+        sector_ns: 500,
+        read_policy: ReadPolicy::ShortestQueue,
+        write_back: None,
+        failed: None,
+    };
+    let member = |_| Box::new(disk(Policy::ShortestPositioning, 32)) as Box<dyn Device>;
+    Array::new(spec, (0..drives).map(member).collect()).unwrap()
 }
 
 /// Requests a second, and the model's own throughput.
@@ -80,4 +125,7 @@ fn main() {
     show("disk, SPTF, depth 32", &mut sptf, 32, 1_000_000, 4e5);
     let mut sptf = disk(Policy::ShortestPositioning, 256);
     show("disk, SPTF, depth 256", &mut sptf, 256, 300_000, 6e4);
+    show("flash, reads, depth 32", &mut flash(), 32, 3_000_000, 2e6);
+    // No bar is set for an array: it costs its drives' work and its own.
+    show("RAID 10 of 8, depth 128", &mut array(8), 128, 300_000, 0.0);
 }
