@@ -48,6 +48,17 @@ pub enum Outcome {
     },
 }
 
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Done => f.write_str("done"),
+            Outcome::AlreadyRight => f.write_str("was right already"),
+            Outcome::Refused { why } => write!(f, "refused: {why}"),
+            Outcome::Failed { why } => write!(f, "failed: {why}"),
+        }
+    }
+}
+
 impl Outcome {
     pub(crate) fn refused(why: impl Into<String>) -> Outcome {
         Outcome::Refused { why: why.into() }

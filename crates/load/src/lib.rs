@@ -18,6 +18,7 @@ mod cost;
 mod crew;
 mod engines;
 mod error;
+mod forget;
 mod lay_out;
 mod pattern;
 mod priority;
@@ -26,6 +27,7 @@ mod run;
 mod spec;
 mod target;
 
+pub use forget::forget_cached;
 pub use error::{LoadError, Stage};
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use run::run;

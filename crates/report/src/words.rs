@@ -90,6 +90,20 @@ pub(crate) fn date(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
 }
 
+/// A name for a new run: when it started, and its target's last part: `2026-11-21-2055-mysql`.
+pub fn run_name(started_at: i64, target: &str) -> String {
+    let when: String = date(started_at)
+        .trim_end_matches(" UTC")
+        .chars()
+        .filter(|c| *c != ':')
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect();
+    let last = target.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("");
+    let last: String =
+        last.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+    if last.is_empty() { format!("{when}-root") } else { format!("{when}-{last}") }
+}
+
 /// Breaks text into lines of at most `width` columns, the later ones indented by `indent`.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
@@ -125,6 +139,8 @@ mod tests {
         assert_eq!(percent(1.0), "0.0 %");
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(1_709_210_096), "2024-02-29 12:34 UTC");
+        assert_eq!(run_name(1_709_210_096, "/var/lib/mysql/"), "2024-02-29-1234-mysql");
+        assert_eq!(run_name(1_709_210_096, "/"), "2024-02-29-1234-root");
     }
 
     #[test]

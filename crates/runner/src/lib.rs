@@ -7,6 +7,8 @@
 
 mod run;
 mod world;
+mod worlds;
 
 pub use run::{Ending, RunError, go_on};
 pub use world::{Live, Phase, Watcher, World, WorldError};
+pub use worlds::open;

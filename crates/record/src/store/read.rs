@@ -52,6 +52,13 @@ impl Store {
         Ok(Store { connection, path: path.to_owned() })
     }
 
+    /// When the run started, in seconds since 1970.
+    pub fn started_at(&self) -> Result<i64, StoreError> {
+        self.connection
+            .query_row("SELECT started_at FROM run", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))
+    }
+
     /// Everything in the file.
     pub fn read(&self) -> Result<Run, StoreError> {
         self.read_all().map_err(|error| match error {
