@@ -6,6 +6,7 @@ mod plan;
 mod report;
 mod resume;
 mod runs;
+mod undo;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -23,6 +24,8 @@ pub enum Command {
     Runs(runs::RunsArgs),
     /// Report a run again: terminal, Markdown, CSV or JSON
     Report(report::ReportArgs),
+    /// Put back what programs that were cut off had changed
+    Undo(undo::UndoArgs),
     /// Explain a finding, a trap, a setting
     Explain(explain::ExplainArgs),
 }
@@ -36,6 +39,7 @@ impl Command {
             Command::Resume(args) => args.run(),
             Command::Runs(args) => args.run(),
             Command::Report(args) => args.run(),
+            Command::Undo(args) => args.run(),
             Command::Explain(args) => args.run(),
         }
     }

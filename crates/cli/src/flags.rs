@@ -221,11 +221,7 @@ fn levels<'a>(words: impl Iterator<Item = &'a str>) -> Vec<RawLevel> {
     words.map(|word| RawLevel::Word(word.trim().to_owned())).collect()
 }
 
-fn halves<'a>(
-    text: &'a str,
-    flag: &str,
-    example: &str,
-) -> Result<(&'a str, &'a str), WordError> {
+fn halves<'a>(text: &'a str, flag: &str, example: &str) -> Result<(&'a str, &'a str), WordError> {
     text.split_once('=')
         .ok_or_else(|| WordError::new(format!("{flag} {text} is not of the form {example}")))
 }

@@ -51,11 +51,11 @@ impl Schedule {
         };
     }
 
-    /// About how many more are due by `end`: the next one, and the mean number after it.
-    pub fn due_by(&self, end: Nanos) -> u64 {
+    /// About how many more are due before `end`: the next one, and the mean number after it.
+    pub fn due_before(&self, end: Nanos) -> u64 {
         match end.saturating_sub(self.next()) {
             Nanos::ZERO => 0,
-            wait => 1 + (wait.0 as f64 / self.gap_ns) as u64,
+            wait => 1 + ((wait.0 - 1) as f64 / self.gap_ns) as u64,
         }
     }
 }

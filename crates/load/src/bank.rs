@@ -55,14 +55,6 @@ impl Bank {
         }
     }
 
-    /// Counts every latency of a tally. Only the owner may call this.
-    pub fn record_tally(&self, tally: &Tally) {
-        for (bucket, count) in tally.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            self.touched.store(self.touched.load(Relaxed) | 1 << (bucket / GROUP), Relaxed);
-            self.counts[bucket].store(self.counts[bucket].load(Relaxed) + count, Relaxed);
-        }
-    }
-
     /// How many were counted.
     pub fn count(&self) -> u64 {
         let mut count = 0;

@@ -317,7 +317,7 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
             let busy = |slot: &u32| !self.free.contains(slot);
             (0..self.slots.len() as u32).filter(busy).map(|slot| self.slots[slot as usize].intended)
         };
-        let waiting = schedule.due_by(end);
+        let waiting = schedule.due_before(end);
         let first = outstanding().chain([schedule.next()]).min().unwrap_or(end);
         add(&self.page.backlog, waiting + outstanding().count() as u64);
         add(&self.page.oldest, end.saturating_sub(first).0);
@@ -345,3 +345,6 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
 fn add(cell: &AtomicU64, more: u64) {
     cell.store(cell.load(Relaxed) + more, Relaxed);
 }
+
+#[cfg(test)]
+mod tests;

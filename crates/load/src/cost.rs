@@ -21,15 +21,6 @@ impl Cpu {
         usage(libc::RUSAGE_SELF)
     }
 
-    /// Of the children of this process that ended and were waited for.
-    pub fn of_ended_children() -> Self {
-        usage(libc::RUSAGE_CHILDREN)
-    }
-
-    pub fn total(self) -> Nanos {
-        self.user + self.system
-    }
-
     pub fn since(self, earlier: Cpu) -> Cpu {
         Cpu {
             user: self.user.saturating_sub(earlier.user),

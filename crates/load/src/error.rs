@@ -244,8 +244,8 @@ fn operation_hint(errno: i32) -> &'static str {
             ": the device disappeared or is failing; the kernel's log (dmesg) says more"
         }
         libc::ENOSPC => {
-            ": the filesystem (or the thin volume below it) is full: the target was not fully laid \
-             out, or the filesystem writes elsewhere on overwrite"
+            ": a block device that says so shrank or disappeared; a filesystem (or a thin volume \
+             below it) is full: the target was not fully laid out, or overwriting it needs new space"
         }
         libc::EROFS => ": the filesystem became read-only, as after errors; see dmesg",
         libc::EOPNOTSUPP => ": the device or filesystem does not support this operation",

@@ -11,8 +11,7 @@ pub fn forget_cached(target: &Target) -> Result<(), LoadError> {
     let file = File::open(&target.path).map_err(wrong("open"))?;
     file.sync_all().map_err(wrong("sync"))?;
     // SAFETY: the descriptor is open as long as `file` lives; the call takes plain integers.
-    let failed =
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+    let failed = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     match failed {
         0 => Ok(()),
         errno => Err(wrong("drop the cached pages of")(std::io::Error::from_raw_os_error(errno))),

@@ -2,7 +2,7 @@
 //! writes overwrite instead of allocating.
 
 use crate::error::LoadError;
-use crate::target::{DirectAlignment, direct_alignment, open, size_of};
+use crate::target::{DirectAlignment, Target, direct_alignment, open, size_of};
 use random::Stream;
 use std::{
     ffi::CString,
@@ -27,9 +27,7 @@ const MARGIN_AT_LEAST: Bytes = Bytes::from_mib(64);
 pub struct LayOut<'a> {
     /// A file to make, or a block device to write over. A device is written only in `[0, size)`;
     /// that it may be is for the caller to make sure.
-    pub path: &'a Path,
-    /// How large.
-    pub size: Bytes,
+    pub target: &'a Target,
     /// Decides the data.
     pub seed: u64,
     /// The caller knows that a file there is its own and complete: it is used again if its size fits
@@ -56,22 +54,23 @@ pub fn lay_out(
     stop: &AtomicBool,
 ) -> Result<LaidOut, LoadError> {
     let wrong =
-        |doing| move |source| LoadError::Target { doing, path: plan.path.to_owned(), source };
-    let existing = match fs::metadata(plan.path) {
+        |doing| move |source| LoadError::Target { doing, path: plan.target.path.clone(), source };
+    let path = plan.target.open_path();
+    let existing = match fs::metadata(&path) {
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(wrong("look at")(error)),
     };
     let is_device = existing.as_ref().is_some_and(|known| known.file_type().is_block_device());
     match &existing {
-        Some(known) if plan.reuse && !is_device && is_complete(known, plan.size) => {
+        Some(known) if plan.reuse && !is_device && is_complete(known, plan.target.size) => {
             return Ok(LaidOut::Reused);
         }
-        Some(known) if !is_device && !(plan.reuse && known.is_file()) => {
+        Some(known) if !(is_device || plan.reuse && known.is_file()) => {
             return Err(LoadError::Refused(format!(
                 "{} exists, and is not known to be a file that was laid out for this: remove it or \
                  name another",
-                plan.path.display()
+                plan.target.path.display()
             )));
         }
         _ => {}
@@ -86,13 +85,18 @@ pub fn lay_out(
         return Ok(LaidOut::Written);
     }
     drop(file);
-    let removed = !is_device && fs::remove_file(plan.path).is_ok();
+    let removed = !is_device && fs::remove_file(&path).is_ok();
     Err(match outcome {
         Err(Trouble::Stopped) => LoadError::Stopped,
         Err(Trouble::Failed { written, error })
             if !is_device && matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT)) =>
         {
-            LoadError::Full { path: plan.path.to_owned(), written, size: plan.size, removed }
+            LoadError::Full {
+                path: plan.target.path.clone(),
+                written,
+                size: plan.target.size,
+                removed,
+            }
         }
         Err(Trouble::Failed { error, .. }) => wrong("write")(error),
         Ok(()) => return Ok(LaidOut::Written),
@@ -106,7 +110,7 @@ fn is_complete(known: &fs::Metadata, size: Bytes) -> bool {
 }
 
 fn check_space(plan: &LayOut, allocated: Bytes) -> Result<(), LoadError> {
-    let directory = match plan.path.parent() {
+    let directory = match plan.target.path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
@@ -116,12 +120,12 @@ fn check_space(plan: &LayOut, allocated: Bytes) -> Result<(), LoadError> {
         source,
     })?;
     // A hundredth for the filesystem's own needs.
-    let margin = MARGIN_AT_LEAST.max(Bytes(plan.size.0 / 100));
-    let needed = Bytes(plan.size.0.saturating_sub(allocated.0)) + margin;
+    let margin = MARGIN_AT_LEAST.max(Bytes(plan.target.size.0 / 100));
+    let needed = Bytes(plan.target.size.0.saturating_sub(allocated.0)) + margin;
     if free >= needed {
         return Ok(());
     }
-    Err(LoadError::NoSpace { path: plan.path.to_owned(), size: plan.size, margin, free })
+    Err(LoadError::NoSpace { path: plan.target.path.clone(), size: plan.target.size, margin, free })
 }
 
 /// Bytes that somebody without privileges could still write.
@@ -140,18 +144,19 @@ fn free_space(directory: &Path) -> io::Result<Bytes> {
 /// Opens it for writing: a new file exclusively, so that nobody's file and nobody's link is followed
 /// by surprise; with O_DIRECT where that works.
 fn create(plan: &LayOut, is_device: bool) -> io::Result<File> {
+    let path = plan.target.open_path();
     let mut flags = libc::O_WRONLY | libc::O_CLOEXEC;
     if !is_device {
         if plan.reuse {
-            match fs::remove_file(plan.path) {
+            match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
         flags |= libc::O_CREAT | libc::O_EXCL;
     }
-    let file = File::from(open(plan.path, flags)?);
-    let direct = match direct_alignment(plan.path) {
+    let file = File::from(open(&path, flags)?);
+    let direct = match direct_alignment(&path) {
         Ok(DirectAlignment::Multiple(multiple)) => (CHUNK as u64).is_multiple_of(multiple.0),
         Ok(DirectAlignment::Unknown) => true,
         _ => false,
@@ -177,8 +182,9 @@ fn write_all(
 ) -> Result<(), Trouble> {
     let failed = |written| move |error| Trouble::Failed { written: Bytes(written), error };
     if is_device {
-        let there = size_of(&File::open(plan.path).map_err(failed(0))?).map_err(failed(0))?;
-        if there < plan.size {
+        let there =
+            size_of(&File::open(plan.target.open_path()).map_err(failed(0))?).map_err(failed(0))?;
+        if there < plan.target.size {
             let error = io::Error::other(format!("the device has only {there}"));
             return Err(failed(0)(error));
         }
@@ -186,13 +192,13 @@ fn write_all(
     let mut stream = Stream::new(plan.seed, "lay out");
     let mut chunk = AlignedChunk::new();
     let mut written = 0;
-    while written < plan.size.0 {
+    while written < plan.target.size.0 {
         if stop.load(Relaxed) {
             return Err(Trouble::Stopped);
         }
-        stream.fill(&mut chunk.0);
-        let length = (plan.size.0 - written).min(CHUNK as u64) as usize;
-        write_chunk(file, &chunk.0[..length], written).map_err(failed(written))?;
+        stream.fill(chunk.bytes());
+        let length = (plan.target.size.0 - written).min(CHUNK as u64) as usize;
+        write_chunk(file, &chunk.bytes()[..length], written).map_err(failed(written))?;
         written += length as u64;
         progress(Bytes(written));
     }
@@ -216,14 +222,20 @@ fn write_chunk(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
     }
 }
 
-/// A chunk of memory aligned for O_DIRECT.
+/// Memory aligned for O_DIRECT.
+#[derive(Clone)]
 #[repr(C, align(4096))]
-struct AlignedChunk([u8; CHUNK]);
+struct AlignedPage([u8; 4096]);
+
+struct AlignedChunk(Vec<AlignedPage>);
 
 impl AlignedChunk {
-    /// On the heap: it is larger than some stacks.
-    fn new() -> Box<Self> {
-        // SAFETY: zeroes are valid bytes.
-        unsafe { Box::<Self>::new_zeroed().assume_init() }
+    fn new() -> Self {
+        AlignedChunk(vec![AlignedPage([0; 4096]); CHUNK / 4096])
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: pages lie one after another without gaps, as their size is their alignment.
+        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), CHUNK) }
     }
 }

@@ -27,8 +27,8 @@ mod run;
 mod spec;
 mod target;
 
-pub use forget::forget_cached;
 pub use error::{LoadError, Stage};
+pub use forget::forget_cached;
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use run::run;
 pub use spec::{Live, LoadSpec, Phase};

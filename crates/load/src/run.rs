@@ -46,6 +46,7 @@ pub fn run(
     }
     raise_open_files_limit(spec);
     let mut crews = gather(spec, stop)?;
+    let _ahead = Ahead::of_clients();
     let times = let_go(spec, &crews);
     let mut watch = Watch::new(times);
     let watched = watch.until_end(&mut crews, stop, each_second);
@@ -279,6 +280,34 @@ fn wait_for_all(crews: &mut [Crew], path: &Path, stop: &AtomicBool) -> Result<()
     }
     crews.iter_mut().for_each(Crew::join);
     Ok(())
+}
+
+/// The calling thread runs before the clients for as long as this lives, where that is permitted:
+/// thousands of runnable clients would otherwise delay its looks at the clock by seconds.
+struct Ahead(Option<i32>);
+
+impl Ahead {
+    const NICE: i32 = -15;
+
+    fn of_clients() -> Self {
+        // SAFETY: integers only; 0 is the calling thread.
+        let before = unsafe {
+            *libc::__errno_location() = 0;
+            libc::getpriority(libc::PRIO_PROCESS, 0)
+        };
+        // SAFETY: as above.
+        let moved = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, Ahead::NICE) } == 0;
+        Ahead(moved.then_some(before))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // SAFETY: as above; what is nicer than now is always permitted.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before) };
+        }
+    }
 }
 
 /// Each thread needs a ring and an open file; the usual soft limit of 1024 is for select(2)'s sake.

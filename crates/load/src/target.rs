@@ -45,7 +45,7 @@ impl Target {
     }
 
     /// What to open: the held device itself where there is one.
-    fn open_path(&self) -> PathBuf {
+    pub(crate) fn open_path(&self) -> PathBuf {
         match &self.device_fd {
             Some(fd) => PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())),
             None => self.path.clone(),
@@ -140,9 +140,10 @@ impl Opening {
 
 pub(crate) fn open(path: &Path, flags: i32) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: a terminated string and two integers; what is returned is ours.
+    // SAFETY: a terminated string and two integers.
     match unsafe { libc::open(path.as_ptr(), flags, 0o600) } {
         -1 => Err(io::Error::last_os_error()),
+        // SAFETY: just opened, and nobody else's.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }

@@ -102,6 +102,11 @@ impl Plan {
         cell.workload(&self.workload, self.engine)
     }
 
+    /// Whether any setting of the host is compared.
+    pub fn sets_host(&self) -> bool {
+        self.factors.iter().any(|factor| factor.role() == Role::HostSetting)
+    }
+
     /// Factors that are conditions: what tables are grouped by.
     pub fn conditions(&self) -> Vec<Factor> {
         self.factors_of_role(|role| role == Role::Condition)

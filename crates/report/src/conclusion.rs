@@ -77,7 +77,10 @@ fn keep_text(group: &Group) -> String {
         return format!("Nothing can be said: no trial of {label} counts.");
     }
     let verdicts = |metric| {
-        group.cells.iter().filter_map(move |cell| cell.comparison(metric).map(|c| c.verdict))
+        let of = move |cell: &analysis::ComparedCell| {
+            cell.comparison(metric).map_or(Verdict::NotSettled, |comparison| comparison.verdict)
+        };
+        group.cells.iter().map(of)
     };
     let all = |wanted: Verdict| verdicts(Metric::Throughput).all(|verdict| verdict == wanted);
     let traded = group.cells.iter().any(|cell| {

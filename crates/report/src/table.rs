@@ -30,8 +30,8 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// For a terminal: columns two spaces apart; the first is cut so that a line keeps within
-    /// `width`.
+    /// For a terminal: columns two spaces apart. Where a row would be longer than `width`, its first
+    /// cell has a line of its own, cut only if even that is too short.
     pub fn text(&self, width: usize) -> String {
         let mut widths = self.widths();
         let others: usize = widths.iter().skip(1).map(|width| width + 2).sum();
@@ -41,6 +41,15 @@ impl Table {
         let header: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
         let mut out = String::new();
         for row in std::iter::once(&header).chain(&self.rows) {
+            let mut row = row.clone();
+            let too_long =
+                |cell: &String, width: &usize| cell.chars().count() > *width && row.len() > 1;
+            if row.first().zip(widths.first()).is_some_and(|(cell, width)| too_long(cell, width)) {
+                let alone = std::mem::take(&mut row[0]);
+                let length = alone.chars().count().min(width);
+                out.push_str(&fit(&alone, length, Align::Left));
+                out.push('\n');
+            }
             let cells: Vec<String> = row
                 .iter()
                 .zip(&self.columns)
@@ -93,5 +102,23 @@ fn fit(cell: &str, width: usize, align: Align) -> String {
     match align {
         Align::Left => format!("{cell}{space}"),
         Align::Right => format!("{space}{cell}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_first_cell_has_a_line_of_its_own() {
+        let mut table = Table::new(&[("what", Align::Left), ("figure", Align::Right)]);
+        table.row(["short".to_owned(), "1".to_owned()]);
+        table.row(["a label that is too long".to_owned(), "2".to_owned()]);
+        let text = table.text(24);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0].trim_end(), "what              figure");
+        assert_eq!(lines[2], "a label that is too long");
+        assert_eq!(lines[3].trim(), "2");
+        assert!(lines.iter().all(|line| line.chars().count() <= 24), "{text}");
     }
 }

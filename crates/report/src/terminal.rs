@@ -25,7 +25,7 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
         }
     }
     for finding in &analysis.findings {
-        let text = format!("{} ({}).", finding.statement, finding.evidence);
+        let text = format!("{} ({}).", finding.statement.trim_end_matches('.'), finding.evidence);
         let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
         let test = format!("To check: {}. More: spindle explain {}", finding.test, finding.id);
         let _ = writeln!(out, "  {}", words::wrap(&test, width - 2, 2));
@@ -104,12 +104,9 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
 }
 
 fn timing_line(plan: &Plan, rounds: u32) -> String {
-    format!(
-        "{rounds} rounds of {} trials of {}, seed {}",
-        plan.slots(),
-        plan.timing.measure,
-        plan.seed
-    )
+    let plural = if rounds == 1 { "" } else { "s" };
+    let (slots, measure, seed) = (plan.slots(), plan.timing.measure, plan.seed);
+    format!("{rounds} round{plural} of {slots} trials of {measure}, seed {seed}")
 }
 
 /// What each cell did.

@@ -136,6 +136,15 @@ fn a_plan_in_words() {
 }
 
 #[test]
+fn a_cell_without_data_is_no_sign_of_no_difference() {
+    let mut run = run(&[8]);
+    run.trials.retain(|trial| matches!(trial.cell, 0 | 2));
+    let analysis = Analysis::of(&run);
+    let text = advise(&analysis.groups[0]).text;
+    assert!(text.contains("nothing is shown to be better"), "{text}");
+}
+
+#[test]
 fn keeping_what_one_has_is_an_answer() {
     let mut run = run(&[8]);
     run.plan.cells.truncate(3);

@@ -99,8 +99,10 @@ pub fn run_name(started_at: i64, target: &str) -> String {
         .map(|c| if c == ' ' { '-' } else { c })
         .collect();
     let last = target.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("");
-    let last: String =
-        last.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+    let last: String = last
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
     if last.is_empty() { format!("{when}-root") } else { format!("{when}-{last}") }
 }
 

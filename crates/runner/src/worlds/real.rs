@@ -135,9 +135,10 @@ impl World for RealWorld {
         let mut stages = self.stages.take().ok_or_else(nothing)?;
         let entered = stages.enter(self, &mut changes, plan, cell.level(&Factor::Filesystem));
         let applied = entered.and_then(|()| match stages.current() {
-            Some(Stage { device: Some(number), before, .. }) => {
+            Some(Stage { device: Some(number), before, .. }) if plan.sets_host() => {
                 settings::apply(&mut changes, *number, before, cell)
             }
+            // Nothing that the host has is compared: nothing of it is touched.
             _ => Ok(()),
         });
         self.changes = Some(changes);
@@ -226,7 +227,8 @@ impl RealWorld {
             return WorldError::Interrupted;
         }
         let device = self.stages.as_ref().and_then(Stages::current).and_then(|s| s.device);
-        let gone = device.is_some_and(|number| host::BlockDevice::read(&self.host, number).is_err());
+        let gone =
+            device.is_some_and(|number| host::BlockDevice::read(&self.host, number).is_err());
         if gone {
             return WorldError::Fatal(format!(
                 "the device has disappeared: {error}; the kernel's log (dmesg) may say why"

@@ -17,10 +17,7 @@ pub fn size_limit(world: &RealWorld) -> Result<(Bytes, String), WorldError> {
         return Ok((size, format!("{} has {size}", world.target.display())));
     };
     host::check_room(&folder, Bytes::ZERO).map_err(super::usage)?;
-    let free = world
-        .chain
-        .filesystem()
-        .map_or(Bytes::ZERO, |filesystem| filesystem.available);
+    let free = world.chain.filesystem().map_or(Bytes::ZERO, |filesystem| filesystem.available);
     let keep = Bytes(host::KEEP_FREE.0.max(free.0 / 50) + Bytes::from_mib(64).0);
     let limit = Bytes(free.0.saturating_sub(keep.0));
     // Each filesystem that is compared has a file of its own, with room for its tables.
@@ -30,7 +27,8 @@ pub fn size_limit(world: &RealWorld) -> Result<(Bytes, String), WorldError> {
 /// What will be changed or made.
 pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     let mut intentions = Vec::new();
-    let name = |device: Option<&BlockDevice>| device.map_or("the device".into(), |d| d.name.clone());
+    let name =
+        |device: Option<&BlockDevice>| device.map_or("the device".into(), |d| d.name.clone());
     match world.folder() {
         Some(folder) => {
             let files = filesystems(plan).len();
@@ -63,10 +61,8 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
             true => "that loop device".to_owned(),
             false => name(world.chain.scheduled_device()),
         };
-        intentions.push(format!(
-            "change {} of {device}, and put it back in the end",
-            changed.join(", ")
-        ));
+        intentions
+            .push(format!("change {} of {device}, and put it back in the end", changed.join(", ")));
     }
     intentions
 }
@@ -121,7 +117,9 @@ fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<St
         let kind = text.parse::<Filesystem>().map(|filesystem| filesystem.kind);
         let small = kind == Ok(FilesystemKind::Btrfs) && !block_size.0.is_multiple_of(4096);
         return small.then(|| {
-            format!("{block_size} is no multiple of btrfs's 4 KiB sector, which O_DIRECT needs there")
+            format!(
+                "{block_size} is no multiple of btrfs's 4 KiB sector, which O_DIRECT needs there"
+            )
         });
     }
     let said = match world.own_loop {

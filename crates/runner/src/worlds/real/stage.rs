@@ -218,7 +218,9 @@ fn cleared(world: &RealWorld) -> Result<ClearedDevice, WorldError> {
     cleared.map_err(fatal)?.map_err(|objections| {
         let all: Vec<String> = objections
             .iter()
-            .map(|objection| format!("  {} ({}); {}", objection.what, objection.why, objection.mend))
+            .map(|objection| {
+                format!("  {} ({}); {}", objection.what, objection.why, objection.mend)
+            })
             .collect();
         WorldError::Usage(format!(
             "{} would be overwritten, and is not:\n{}",
@@ -230,10 +232,9 @@ fn cleared(world: &RealWorld) -> Result<ClearedDevice, WorldError> {
 
 /// A target that goes on meaning the device that was cleared.
 fn held_target(held: &ClearedDevice, size: Bytes) -> Result<Target, WorldError> {
-    let device_fd = held
-        .file()
-        .try_clone()
-        .map_err(|error| WorldError::Fatal(format!("cannot hold {}: {error}", held.node.display())))?;
+    let device_fd = held.file().try_clone().map_err(|error| {
+        WorldError::Fatal(format!("cannot hold {}: {error}", held.node.display()))
+    })?;
     Ok(Target { path: held.node.clone(), size, device_fd: Some(device_fd.into()) })
 }
 

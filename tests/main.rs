@@ -1,0 +1,6 @@
+//! End to end, on the real kernel: one file for each verb.
+
+mod compare;
+mod machine;
+mod restore;
+mod words;
