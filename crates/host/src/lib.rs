@@ -16,9 +16,11 @@ mod error;
 mod filesystem;
 mod guard;
 mod identity;
+mod inspection;
 mod journal;
 mod loop_device;
 mod loop_ioctl;
+mod machine;
 mod made;
 mod mounts;
 mod number;
@@ -28,6 +30,7 @@ mod queue;
 mod scratch;
 pub mod setting;
 mod signature;
+mod traps;
 mod tree;
 mod undo;
 
@@ -44,10 +47,12 @@ pub use error::{Error, Result};
 pub use filesystem::{FilesystemKind, MountedFilesystem, ScratchDevice, UnknownFilesystem};
 pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clear, examine};
 pub use identity::Identity;
+pub use inspection::{FileRoom, Inspection};
 pub use journal::{
     Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, pending, state_folder,
 };
 pub use loop_device::{LoopDevice, LoopOptions};
+pub use machine::{DirtyLimits, Machine};
 pub use made::{FileId, Made};
 pub use mounts::{Mount, mount_of, mounts};
 pub use number::{DeviceNumber, NotADeviceNumber};
@@ -57,5 +62,6 @@ pub use queue::{Ceiling, NR_REQUESTS_MAX_WITH_SCHEDULER, NR_REQUESTS_MIN, Queue,
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
 pub use setting::{QueueFolder, Refusal, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
+pub use traps::{Trap, all_traps, traps};
 pub use tree::{Host, block_node};
 pub use undo::{Outcome, Step, UndoReport, undo};

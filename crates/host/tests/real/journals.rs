@@ -2,8 +2,8 @@
 
 use crate::machine::{Machine, machine};
 use host::{
-    Changes, DeviceNumber, Host, LoopOptions, Outcome, PendingJournal, QueueFolder, Setting,
-    pending, undo,
+    Changes, DeviceNumber, FilesystemKind, Host, LoopOptions, Outcome, PendingJournal, QueueFolder,
+    ScratchDevice, Setting, pending, undo,
 };
 use random::Stream;
 use std::{
@@ -47,15 +47,24 @@ fn switch_for_ever(state: &Path, device: DeviceNumber, seed: u64) {
     }
 }
 
-/// Makes things for ever: files, loop devices, mounts come later with the tests of filesystems.
+/// Makes a file, a loop device, a filesystem and a mount, and takes them away, for ever.
 fn make_for_ever(state: &Path, parent: &Path) {
     let mut changes = Changes::begin_in(&Host::here(), state, "make").unwrap();
     println!("begun");
     loop {
         let folder = changes.scratch_folder(parent).unwrap();
-        let file = changes.scratch_file(&folder.path, Bytes::from_mib(1), &mut |_| true).unwrap();
+        let file = changes.scratch_file(&folder.path, Bytes::from_mib(8), &mut |_| true).unwrap();
         let device = changes.attach(&file.path, LoopOptions::default()).unwrap();
         changes.set(device.number, &Setting::Scheduler, "bfq").unwrap();
+        let scratch = ScratchDevice::of_loop(&Host::here(), &device).unwrap();
+        changes.make_filesystem(&scratch, FilesystemKind::Ext2, "").unwrap();
+        let mounted = changes.mount(&scratch, FilesystemKind::Ext2, "").unwrap();
+        std::fs::write(mounted.point.join("x"), [1; 4096]).unwrap();
+        let bound = changes.bound_page_cache(Bytes::from_mib(64)).ok();
+        if let Some(bound) = bound {
+            changes.unbound_page_cache(bound).unwrap();
+        }
+        changes.unmount(mounted).unwrap();
         changes.detach(device).unwrap();
         changes.remove_file(file).unwrap();
         changes.remove_folder(folder).unwrap();
@@ -127,8 +136,8 @@ fn killed_while_making_nothing_stays() {
     std::fs::create_dir(&parent).unwrap();
     let state = machine.state();
     let mut stream = Stream::new(2, "moments");
-    for round in 0..20 {
-        let after = Duration::from_micros(stream.below(80_000));
+    for round in 0..25 {
+        let after = Duration::from_micros(stream.below(250_000));
         kill(&format!("make|{}|{}", state.display(), parent.display()), after);
         let report = undo(&machine.host, only(&state)).unwrap();
         assert!(report.is_complete(), "round {round}, killed after {after:?}: {report:#?}");
@@ -139,6 +148,11 @@ fn killed_while_making_nothing_stays() {
                 .is_ok_and(|file| Path::new(file.trim()).starts_with(&parent))
         });
         assert_eq!(loops.count(), 0, "round {round}: a loop device stays");
+        let mounts = host::mounts(&machine.host).unwrap();
+        let left = mounts.iter().find(|mount| mount.point.starts_with(machine.folder.path()));
+        assert_eq!(left, None, "round {round}");
+        let mut left = std::fs::read_dir(&state).unwrap().flatten().map(|it| it.file_name());
+        assert_eq!(left.next(), None, "round {round}: a mount point or a journal stays");
     }
 }
 

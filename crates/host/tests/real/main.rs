@@ -8,6 +8,7 @@
 mod counting;
 mod filesystems;
 mod guards;
+mod inspections;
 mod journals;
 mod machine;
 mod settings;
