@@ -77,6 +77,9 @@ pub struct ComparisonFlags {
     /// What makes the load: io_uring, sync, fio, null
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     engine: Vec<String>,
+    /// This many cells that differ from the baseline in name only, to see what chance shows
+    #[arg(long, value_name = "CELLS", help_heading = "What varies")]
+    placebo: Option<u32>,
     /// Another baseline than what the host has now: scheduler=none (repeatable)
     #[arg(long, value_name = "FACTOR=LEVEL", help_heading = "What varies")]
     baseline: Vec<String>,
@@ -188,6 +191,10 @@ impl ComparisonFlags {
             if !words.is_empty() {
                 factors.insert(factor.to_string(), levels(words.iter().map(String::as_str)));
             }
+        }
+        if let Some(cells) = self.placebo {
+            let levels = (0..=u64::from(cells)).map(RawLevel::Number).collect();
+            factors.insert(Factor::Placebo.to_string(), levels);
         }
         for text in &self.tunable {
             let (name, list) = halves(text, "--tunable", "mq-deadline.fifo_batch=1,16")?;

@@ -56,7 +56,8 @@ impl Cell {
                 | Factor::NrRequests
                 | Factor::Tunable { .. }
                 | Factor::WbtLatUsec
-                | Factor::ReadAheadKb => {}
+                | Factor::ReadAheadKb
+                | Factor::Placebo => {}
             }
         }
         workload.job.check()?;
@@ -78,6 +79,7 @@ impl Cell {
                 Factor::WbtLatUsec => format!("wbt {level}"),
                 Factor::ReadAheadKb => format!("read-ahead {level}"),
                 Factor::IoPriority => format!("prio {level}"),
+                Factor::Placebo => format!("placebo {level}"),
                 Factor::Depth => format!("depth {level}"),
                 Factor::Rate => level.to_string(),
                 Factor::Background => format!("beside {level}"),

@@ -32,6 +32,8 @@ pub enum Factor {
     IoPriority,
     /// What makes the load.
     Engine,
+    /// Nothing at all: its levels differ in name only, to see what chance shows.
+    Placebo,
     /// The measured job's pattern.
     Pattern,
     /// Its bytes an operation.
@@ -66,7 +68,11 @@ impl Factor {
             | Factor::Tunable { .. }
             | Factor::WbtLatUsec
             | Factor::ReadAheadKb => Role::HostSetting,
-            Factor::Filesystem | Factor::Sync | Factor::IoPriority | Factor::Engine => Role::Choice,
+            Factor::Filesystem
+            | Factor::Sync
+            | Factor::IoPriority
+            | Factor::Engine
+            | Factor::Placebo => Role::Choice,
             Factor::Pattern
             | Factor::BlockSize
             | Factor::Clients
@@ -96,6 +102,7 @@ impl Factor {
             Factor::Scheduler | Factor::Tunable { .. } => text.trim().to_owned(),
             Factor::Filesystem => text.parse::<Filesystem>()?.to_string(),
             Factor::NrRequests => number(1, "")?,
+            Factor::Placebo => number(0, "")?,
             Factor::WbtLatUsec => number(0, " of microseconds")?,
             Factor::ReadAheadKb => number(0, " of KiB")?,
             Factor::Sync => text.parse::<SyncMode>()?.to_string(),
@@ -126,6 +133,7 @@ impl fmt::Display for Factor {
             Factor::Sync => "sync",
             Factor::IoPriority => "io_priority",
             Factor::Engine => "engine",
+            Factor::Placebo => "placebo",
             Factor::Pattern => "pattern",
             Factor::BlockSize => "block_size",
             Factor::Clients => "clients",
@@ -149,6 +157,7 @@ impl FromStr for Factor {
             "sync" => Factor::Sync,
             "io_priority" => Factor::IoPriority,
             "engine" => Factor::Engine,
+            "placebo" => Factor::Placebo,
             "pattern" => Factor::Pattern,
             "block_size" => Factor::BlockSize,
             "clients" => Factor::Clients,
@@ -165,7 +174,7 @@ impl FromStr for Factor {
                     return Err(WordError::new(format!(
                         "factor '{other}' is not known: there are scheduler, nr_requests, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
-                         read_ahead_kb, filesystem, sync, io_priority, engine, pattern, \
+                         read_ahead_kb, filesystem, sync, io_priority, engine, placebo, pattern, \
                          block_size, clients, depth, rate and background"
                     )));
                 }
