@@ -1,7 +1,7 @@
 //! The host in words: environment, intentions, limits.
 
 use super::{
-    RealWorld, fatal, settings,
+    RealWorld, settings,
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
@@ -147,8 +147,28 @@ fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<St
     })
 }
 
+/// Traps that make the figures of a run say something else than they seem to; the others concern
+/// whoever sets up the comparison, and `spindle inspect` tells them.
+const TRAPS_OF_FIGURES: [&str; 13] = [
+    "unfinished-run",
+    "memory",
+    "overlay",
+    "network",
+    "file-server",
+    "cache-answers",
+    "buffered-loop",
+    "no-barrier",
+    "shared-device",
+    "setting-owner",
+    "group-limit",
+    "busy-host",
+    "steal",
+];
+
 /// Where the run is made.
 pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldError> {
+    let inspection =
+        host::Inspection::of(&world.host, &world.target, false).map_err(super::fatal)?;
     let settings = match settings::queue(world) {
         Ok((folder, _)) => folder
             .read_all()
@@ -157,26 +177,31 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
             .collect(),
         Err(_) => Vec::new(),
     };
-    let mut caveats = Vec::new();
-    if let Some(filesystem) = world.chain.filesystem()
-        && plan.workload.job.sync.direct
-        && let Some(direct) = &world.chain.direct_io
-        && !world.own_loop
-    {
-        let kind = &filesystem.mount.kind;
-        caveats.extend(direct.caveats.iter().map(|caveat| format!("{kind}: {caveat}")));
-    }
+    let matters = |id: &str| {
+        let direct = id == "direct-is-buffered" && plan.workload.job.sync.direct;
+        TRAPS_OF_FIGURES.contains(&id) || (direct && !world.own_loop)
+    };
+    let caveats = inspection
+        .traps
+        .iter()
+        .filter(|trap| matters(&trap.id))
+        .map(|trap| format!("{} ({})", trap.title, trap.evidence))
+        .collect();
+    let machine = &inspection.machine;
     Ok(Environment {
         world: "real".to_owned(),
         spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
-        hostname: world.host.text("/proc/sys/kernel/hostname").unwrap_or_default(),
-        kernel: world.host.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
-        cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u32),
+        hostname: machine.hostname.clone(),
+        kernel: machine.kernel.clone(),
+        cpu: machine.cpu.clone(),
+        cpus: machine.cpus,
+        memory_bytes: machine.memory.0,
         target: plan.target.clone(),
         device: device_line(world),
         settings,
         caveats,
-        ..Environment::default()
+        inspection: serde_json::to_value(&inspection)
+            .map_err(|error| WorldError::Fatal(format!("the inspection: {error}")))?,
     })
 }
 

@@ -76,17 +76,16 @@ impl Stages {
                 stages.device = Some(ScratchDevice::of_cleared(held));
                 return Ok(stages);
             }
-            filler.fill(&held.node, plan.size)?;
             let target = held_target(&held, plan.size)?;
+            filler.fill(&target)?;
             stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
             stages._held = Some(held);
             return Ok(stages);
         };
         let scratch = changes.scratch_folder(&folder).map_err(fatal)?;
         if !world.own_loop {
-            let file = scratch.path.join("data");
-            filler.fill(&file, plan.size)?;
-            let target = Target::new(file, plan.size);
+            let target = Target::new(scratch.path.join("data"), plan.size);
+            filler.fill(&target)?;
             stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
             return Ok(stages);
         }
@@ -166,7 +165,8 @@ fn loop_stage(
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
     let size = filler.plan.size;
-    filler.fill(file, if level.is_some() { size + filesystem_needs(size) } else { size })?;
+    let room = if level.is_some() { size + filesystem_needs(size) } else { size };
+    filler.fill(&Target::new(file, room))?;
     let device = changes.attach(file, LoopOptions::default()).map_err(fatal)?;
     let mut scheduled = vec![device.number];
     scheduled.extend(&world.chain.scheduled);
@@ -205,9 +205,9 @@ fn filesystem_stage(
     scheduled: &[DeviceNumber],
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
-    let file = mounted.point.join("data");
-    filler.fill(&file, filler.plan.size)?;
-    let mut stage = Stage::on(&world.host, Target::new(file, filler.plan.size), scheduled)?;
+    let target = Target::new(mounted.point.join("data"), filler.plan.size);
+    filler.fill(&target)?;
+    let mut stage = Stage::on(&world.host, target, scheduled)?;
     stage.warnings.clone_from(&mounted.warnings);
     Ok(stage)
 }
@@ -247,9 +247,9 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    fn fill(&mut self, path: &Path, size: Bytes) -> Result<(), WorldError> {
-        let what = LayOut { path, size, seed: self.plan.seed, reuse: false };
-        let watcher = &mut *self.watcher;
+    fn fill(&mut self, target: &Target) -> Result<(), WorldError> {
+        let what = LayOut { target, seed: self.plan.seed, reuse: false };
+        let (watcher, size) = (&mut *self.watcher, target.size);
         match lay_out(&what, &mut |done| watcher.laying_out(done, size), self.stop) {
             Ok(_) => Ok(()),
             Err(LoadError::Stopped) => Err(WorldError::Interrupted),
