@@ -280,15 +280,9 @@ fn owners(page: &mut Page, owners: &[Owner]) {
             OwnerKind::BootLine => "boot line",
         };
         let state = if owner.active { "" } else { ", not running now" };
-        page.line(
-            2,
-            &format!(
-                "{} by {by}{state} ({}:{})",
-                owner.settings.join(", "),
-                owner.file.display(),
-                owner.line
-            ),
-        );
+        let (file, line) = (owner.file.display(), owner.line);
+        page.line(2, &format!("{} by {by}{state} ({file}:{line})", owner.settings.join(", ")));
+        page.line(4, &owner.text);
     }
 }
 
@@ -303,7 +297,7 @@ impl Page {
 
     /// A name and its value, the value's further lines below it.
     fn item(&mut self, name: &str, value: &str) {
-        const COLUMN: usize = 26;
+        const COLUMN: usize = 28;
         self.wrapped(&format!("  {name:<width$}", width = COLUMN - 2), COLUMN, value);
     }
 
