@@ -149,7 +149,7 @@ fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<St
 
 /// Traps that make the figures of a run say something else than they seem to; the others concern
 /// whoever sets up the comparison, and `spindle inspect` tells them.
-const TRAPS_OF_FIGURES: [&str; 13] = [
+const TRAPS_OF_FIGURES: [&str; 12] = [
     "unfinished-run",
     "memory",
     "overlay",
@@ -159,7 +159,6 @@ const TRAPS_OF_FIGURES: [&str; 13] = [
     "buffered-loop",
     "no-barrier",
     "shared-device",
-    "setting-owner",
     "group-limit",
     "busy-host",
     "steal",
