@@ -2,6 +2,7 @@
 
 mod compare;
 mod explain;
+mod inspect;
 mod plan;
 mod report;
 mod resume;
@@ -26,6 +27,8 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Put back what programs that were cut off had changed
     Undo(undo::UndoArgs),
+    /// Show what this storage is, what is set, and what to beware of
+    Inspect(inspect::InspectArgs),
     /// Explain a finding, a trap, a setting
     Explain(explain::ExplainArgs),
 }
@@ -40,6 +43,7 @@ impl Command {
             Command::Runs(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Undo(args) => args.run(),
+            Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),
         }
     }

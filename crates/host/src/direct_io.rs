@@ -2,7 +2,15 @@
 
 use crate::{Mount, error::Result, error::io_error};
 use serde::{Deserialize, Serialize};
-use std::{ffi::CString, os::unix::ffi::OsStrExt, path::Path};
+use std::{
+    ffi::CString,
+    fs::{File, OpenOptions},
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::OpenOptionsExt},
+    },
+    path::Path,
+};
 use units::Bytes;
 
 /// What the kernel says of O_DIRECT on one file, and what it does not say.
@@ -32,13 +40,26 @@ pub enum DirectIoSupport {
 }
 
 impl DirectIo {
-    /// Asks for `path`. A folder has no answer of its own: pass a file in it where there is one.
+    /// Asks for `path`. For a folder, which has no answer of its own, a file without a name is opened
+    /// in it and asked, where that may be done.
     pub fn of(path: &Path, mount: Option<&Mount>) -> Result<DirectIo> {
-        Ok(DirectIo {
-            support: statx_alignment(path)?,
-            caveats: mount.map(caveats).unwrap_or_default(),
-        })
+        let support = match nameless_file(path) {
+            Some(file) => {
+                statx_alignment(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))?
+            }
+            None => statx_alignment(path)?,
+        };
+        Ok(DirectIo { support, caveats: mount.map(caveats).unwrap_or_default() })
     }
+}
+
+/// A file in a folder that never has a name and is gone when it is closed (O_TMPFILE), however this
+/// process ends; `None` for what is no folder, or where it cannot be.
+pub(crate) fn nameless_file(folder: &Path) -> Option<File> {
+    if !folder.is_dir() {
+        return None;
+    }
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder).ok()
 }
 
 /// `statx(path, STATX_DIOALIGN)`: rustix does not pass this mask on.

@@ -204,7 +204,7 @@ fn unconfirmed(examination: &Examination, confirmed: Option<&str>) -> Option<Obj
         what,
         why: "everything on the device would be overwritten, and names are easily mistaken"
             .to_owned(),
-        mend: format!("if it is meant, confirm it with its {kind}: {value}"),
+        mend: format!("if it is meant, give its {kind}: --confirm '{value}'"),
     })
 }
 

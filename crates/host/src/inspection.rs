@@ -1,19 +1,24 @@
 //! Everything that is known of a target and the machine around it, as one value.
 
 use crate::{
-    BlockDevice, Chain, DeviceKind, DeviceNumber, GroupLimits, Host, Machine, Owner, Probe, Result,
-    Setting, TargetKind, Trap,
+    BlockDevice, Chain, DeviceKind, DeviceNumber, Error, GroupLimits, Host, Machine, Owner, Probe,
+    Result, Setting, TargetKind, Trap,
+    direct_io::nameless_file,
+    error::io_error,
     journal::{pending, state_folder},
     mounts::mounts,
     owner::owners,
     probe::{PROBE_SIZE_MIN, probe},
+    scratch::check_room,
     traps::traps,
     tree::{block_node, number},
 };
+use random::Stream;
 use serde::{Deserialize, Serialize};
 use std::{
-    fs,
-    os::unix::fs::MetadataExt,
+    fs::{self, File},
+    io::Write,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -115,8 +120,8 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// Reads from the file itself, or from the uppermost device, which needs root; for a folder
-    /// without root from its largest file.
+    /// Reads from the file itself, or from the uppermost device, which needs root; else from the
+    /// folder's largest file, else from one of our own.
     fn probe_target(&self, host: &Host) -> Result<Probe> {
         let time = Duration::from_millis(900);
         let bottoms: Vec<DeviceNumber> = self
@@ -133,17 +138,46 @@ impl Inspection {
         {
             return probe(host, &file.path, file.size, bottom, time);
         }
-        let device = self.chain.devices().next();
-        if let Some(device) = device
-            && rustix::process::geteuid().is_root()
+        // The device is the best witness: all of its places, and nothing was just written. Even root
+        // may not open it in some containers.
+        if let Some(device) = self.chain.devices().next()
             && let Some(node) = node_of(host, device)
+            && let Ok(found) = probe(host, &node, device.size, bottom, time)
         {
-            return probe(host, &node, device.size, bottom, time);
+            return Ok(found);
         }
-        let file = largest_file(&self.chain.target);
-        let (path, size) = file.unwrap_or_else(|| (self.chain.target.clone(), Bytes::ZERO));
-        probe(host, &path, size, bottom, time)
+        if let Some((path, size)) = largest_file(&self.chain.target) {
+            return probe(host, &path, size, bottom, time);
+        }
+        let (file, size) = scratch(&self.chain.target)?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let mut found = probe(host, Path::new(&path), size, bottom, time)?;
+        found.evidence += &format!("; read from {size} just written, which a cache may still hold");
+        Ok(found)
     }
+}
+
+/// A file without a name, written full, for want of anything else that may be read.
+fn scratch(folder: &Path) -> Result<(File, Bytes)> {
+    const SIZE: Bytes = Bytes::from_mib(32);
+    check_room(folder, SIZE)?;
+    let mut file = nameless_file(folder).ok_or_else(|| Error::Unsupported {
+        what: "a probe".to_owned(),
+        why: format!(
+            "the device may not be read, {} has no file of {PROBE_SIZE_MIN} or more, and no scratch \
+             file can be made there",
+            folder.display()
+        ),
+        next: "run it with sudo".to_owned(),
+    })?;
+    let mut stream = Stream::new(1, "probe file");
+    let mut chunk = vec![0; 1 << 20];
+    for _ in 0..SIZE.0 >> 20 {
+        stream.fill(&mut chunk);
+        file.write_all(&chunk).map_err(io_error("write a scratch file in", folder))?;
+    }
+    file.sync_all().map_err(io_error("write a scratch file in", folder))?;
+    Ok((file, SIZE))
 }
 
 impl BlockDevice {

@@ -275,10 +275,11 @@ pub struct PendingJournal {
     pub(crate) _lock: File,
 }
 
-/// The journals in `folder` whose processes have ended, oldest first.
+/// The journals in `folder` whose processes have ended, the latest first: in this order they must be
+/// undone, because what a later one found may be what an earlier one had set.
 pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut found = Vec::new();
-    for name in crate::tree::names(folder) {
+    for name in crate::tree::names(folder).into_iter().rev() {
         let path = folder.join(&name);
         if path.extension().is_some_and(|it| it == "journal")
             && let Some(journal) = take_over(&path)?

@@ -17,9 +17,9 @@ pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Found> {
 
 pub(super) fn owned(inspection: &Inspection) -> Option<Found> {
     inspection.chain.scheduled.first()?;
-    let owners: Vec<_> =
-        inspection.owners.iter().filter(|owner| owner.by != OwnerKind::BootLine).collect();
-    let first = owners.iter().find(|owner| owner.active).or(owners.first())?;
+    // What does not run sets nothing; it is listed by the inspection all the same.
+    let owners: Vec<_> = inspection.owners.iter().filter(|owner| owner.active).collect();
+    let first = owners.first()?;
     let program = match first.by {
         OwnerKind::Udev => "udev",
         OwnerKind::Tuned => "tuned",
@@ -29,10 +29,9 @@ pub(super) fn owned(inspection: &Inspection) -> Option<Found> {
     };
     Found::new(
         format!(
-            "{}:{} ({program}, {}) sets {}{}",
+            "{}:{} ({program}, running) sets {}{}",
             first.file.display(),
             first.line,
-            if first.active { "running" } else { "not running now" },
             first.settings.join(", "),
             if owners.len() > 1 { format!("; {} more", owners.len() - 1) } else { String::new() }
         ),

@@ -322,3 +322,20 @@ fn crc32(bytes: &[u8]) -> u32 {
     }
     !crc
 }
+
+#[test]
+fn of_two_journals_the_later_is_undone_first() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let before = all(device);
+    let state = machine.state();
+    for seed in [3, 4] {
+        let task = format!("switch|{}|{device}|{seed}", state.display());
+        kill(&task, Duration::from_millis(30));
+    }
+    for journal in pending(&state).unwrap() {
+        let report = undo(&machine.host, journal).unwrap();
+        assert!(report.is_complete(), "{report:#?}");
+    }
+    assert_eq!(all(device), before);
+}
