@@ -5,7 +5,7 @@ use crate::arrival::Schedule;
 use crate::board::{Board, Control, Page, Times};
 use crate::buffer::Buffers;
 use crate::client::{Client, Kit};
-use crate::clock::Monotonic;
+use crate::clock::{Clock, Monotonic};
 use crate::cost::Cpu;
 use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
 use crate::error::{Failure, LoadError, Stage};
@@ -20,9 +20,13 @@ use std::{
     sync::{Arc, atomic::Ordering::Relaxed},
     thread::JoinHandle,
 };
+use units::Nanos;
 
 /// A client's stack: it recurses nowhere and holds nothing large.
 const STACK_BYTES: usize = 128 << 10;
+
+/// How often to look for processes that died: a system call for each.
+const LOOK_EVERY: Nanos = Nanos::from_millis(250);
 
 /// All that the clients of a job know.
 struct Orders {
@@ -40,6 +44,10 @@ pub(crate) struct Crew {
     pub board: Arc<Board>,
     hands: Hands,
     path: PathBuf,
+    /// When processes were last looked at.
+    looked: Nanos,
+    /// The first that died, and how.
+    dead: Option<(usize, String)>,
 }
 
 enum Hands {
@@ -69,7 +77,14 @@ impl Crew {
             ClientKind::Threads => Hands::Threads(Vec::new()),
             ClientKind::Processes => Hands::Processes(Vec::new()),
         };
-        let mut crew = Crew { job: job.clone(), board, hands, path: spec.target.path.clone() };
+        let mut crew = Crew {
+            job: job.clone(),
+            board,
+            hands,
+            path: spec.target.path.clone(),
+            looked: Nanos::ZERO,
+            dead: None,
+        };
         for client in 0..job.clients as usize {
             if let Err(error) = crew.start(client, &orders) {
                 crew.dismiss();
@@ -105,7 +120,8 @@ impl Crew {
 
     /// Why a client gave up, if one did.
     pub fn failure(&mut self) -> Option<LoadError> {
-        if let Some((client, how)) = self.dead() {
+        self.look_for_dead();
+        if let Some((client, how)) = self.dead.clone() {
             return Some(LoadError::Died { client, how });
         }
         if self.board.control().failed.load(Relaxed) == 0 {
@@ -124,11 +140,16 @@ impl Crew {
         })
     }
 
-    /// A client process that ended without saying that it was done.
-    fn dead(&mut self) -> Option<(usize, String)> {
+    /// Notes a client process that ended without saying that it was done.
+    fn look_for_dead(&mut self) {
         let Hands::Processes(pids) = &mut self.hands else {
-            return None;
+            return;
         };
+        let now = Monotonic.now();
+        if now.saturating_sub(self.looked) < LOOK_EVERY {
+            return;
+        }
+        self.looked = now;
         for (client, pid) in pids.iter_mut().enumerate().filter(|(_, pid)| **pid != 0) {
             let mut status = 0;
             // SAFETY: waits for a child of ours, without blocking.
@@ -136,16 +157,14 @@ impl Crew {
                 continue;
             }
             *pid = 0;
-            if self.board.page(client).done.load(Relaxed) == 0 {
+            if self.board.page(client).done.swap(1, Relaxed) == 0 {
                 let how = match libc::WIFSIGNALED(status) {
                     true => format!("signal {}", libc::WTERMSIG(status)),
                     false => format!("exit code {}", libc::WEXITSTATUS(status)),
                 };
-                self.board.page(client).done.store(1, Relaxed);
-                return Some((client, how));
+                self.dead.get_or_insert((client, how));
             }
         }
-        None
     }
 
     /// Whether every client has ended.

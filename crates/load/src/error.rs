@@ -191,7 +191,9 @@ impl Stage {
             (Stage::Priority, libc::EPERM) => {
                 ": real-time and idle classes may need root (CAP_SYS_ADMIN or CAP_SYS_NICE)"
             }
-            (Stage::Engine, libc::ENOSYS) => ": this kernel has no io_uring; use --engine sync",
+            (Stage::Engine, libc::ENOSYS) => {
+                ": this kernel has no io_uring, or one from before 5.11; use --engine sync"
+            }
             (Stage::Engine, libc::EPERM | libc::EACCES) => {
                 ": io_uring is forbidden here (sysctl kernel.io_uring_disabled, or the container's \
                  seccomp filter); use --engine sync"

@@ -54,7 +54,8 @@ pub(crate) fn run(
     }
     let failed = |what: String| LoadError::Fio { what, output: tail(&complaint) };
     if !status.success() && !stopped {
-        return Err(failed(format!("ended with {status}")));
+        let why = progress.last.as_ref().and_then(Document::failure);
+        return Err(failed(why.unwrap_or_else(|| format!("ended with {status}"))));
     }
     let last = progress.last.ok_or_else(|| failed("printed no results".to_owned()))?;
     let mut measurement = last.measurement(spec).map_err(failed)?;

@@ -30,6 +30,10 @@ impl Ring {
     /// priority, 0 for what the thread has. `buffers` must outlive the ring.
     pub fn new(file: OwnedFd, depth: u32, buffers: &Buffers, priority: u16) -> io::Result<Self> {
         let ring = build(depth)?;
+        if !ring.params().is_feature_ext_arg() {
+            // Waiting with a timeout came with Linux 5.11; without it no rate can be offered.
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let whole = buffers.whole();
         let buffers_registered = whole.iov_len as u64 <= REGISTER_AT_MOST

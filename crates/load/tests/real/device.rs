@@ -4,7 +4,7 @@ use crate::place::{Loop, Trial, directory, root, trial};
 use load::{DirectAlignment, Target, direct_alignment};
 use plan::EngineKind;
 use std::{
-    fs::{File, OpenOptions},
+    fs::OpenOptions,
     os::unix::fs::OpenOptionsExt,
     process::Command,
     time::{Duration, Instant},
@@ -89,7 +89,7 @@ fn a_device_that_disappears_ends_the_trial_with_an_error_that_says_so() {
             scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(400));
                 // As when a disk is pulled: there is nothing any more where it was.
-                fail_all(&device);
+                device.vanish();
             });
             trial.run(&target)
         });
@@ -97,13 +97,6 @@ fn a_device_that_disappears_ends_the_trial_with_an_error_that_says_so() {
         assert!(message.contains("disappeared"), "{engine} {job}: {message}");
         assert!(begun.elapsed() < Duration::from_secs(10), "no hang");
     }
-}
-
-/// Makes every operation on the device fail, by taking its size away.
-fn fail_all(device: &Loop) {
-    File::options().write(true).open(&device.backing).unwrap().set_len(0).unwrap();
-    let resized = Command::new("losetup").arg("-c").arg(&device.path).status();
-    assert!(resized.unwrap().success());
 }
 
 #[test]

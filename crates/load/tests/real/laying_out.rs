@@ -1,6 +1,6 @@
 //! Laying files out.
 
-use crate::place::{directory, root};
+use crate::place::{Loop, directory, root};
 use load::{LaidOut, LayOut, LoadError, Target, lay_out};
 use std::{
     collections::HashSet,
@@ -40,6 +40,26 @@ fn a_file_is_written_whole_with_data_that_does_not_compress() {
     File::create(&target.path).unwrap().set_len(target.size.0).unwrap();
     assert_eq!(lay_out(&again, &mut |_| {}, &NEVER).unwrap(), LaidOut::Written);
     assert_eq!(fs::read(&target.path).unwrap(), data, "the same seed gives the same data");
+}
+
+#[test]
+fn a_device_is_laid_out_in_its_span_alone() {
+    if !root("a loop device") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), Bytes::from_mib(8), 512);
+    let target = Target::new(&device.path, Bytes::from_mib(3));
+    let plan = LayOut { target: &target, seed: 1, reuse: false };
+    assert_eq!(lay_out(&plan, &mut |_| {}, &NEVER).unwrap(), LaidOut::Written);
+    let data = fs::read(&device.path).unwrap();
+    let (inside, beyond) = data.split_at(3 << 20);
+    let sectors: HashSet<&[u8]> = inside.chunks(512).collect();
+    assert_eq!(sectors.len(), inside.len() / 512);
+    assert!(beyond.len() == 5 << 20 && beyond.iter().all(|byte| *byte == 0));
+    let larger = Target::new(&device.path, Bytes::from_mib(9));
+    let message = lay_out(&LayOut { target: &larger, ..plan }, &mut |_| {}, &NEVER).unwrap_err();
+    assert!(message.to_string().contains("has only 8 MiB"), "{message}");
 }
 
 #[test]

@@ -9,4 +9,5 @@ mod file;
 mod fio;
 mod laying_out;
 mod many;
+mod page;
 mod place;

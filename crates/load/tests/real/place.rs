@@ -95,6 +95,13 @@ impl Loop {
         Loop { path, backing }
     }
 
+    /// Makes every operation on the device fail, by taking its size away.
+    pub fn vanish(&self) {
+        File::options().write(true).open(&self.backing).unwrap().set_len(0).unwrap();
+        let resized = Command::new("losetup").arg("-c").arg(&self.path).status();
+        assert!(resized.unwrap().success());
+    }
+
     /// The device's own counts of sectors read and written, and flushes (block/stat).
     pub fn counters(&self) -> [u64; 3] {
         let name = self.path.file_name().unwrap().to_str().unwrap();

@@ -157,15 +157,21 @@ impl Document {
         })
     }
 
+    /// What made fio give a job up.
+    pub fn failure(&self) -> Option<String> {
+        let failed = self.jobs.iter().find(|client| client.error != 0)?;
+        let (role, error) = (&failed.jobname, failed.error);
+        Some(format!(
+            "stopped the {role} job after an error: {} ({}); the kernel's log (dmesg) may say more",
+            errno_name(error),
+            std::io::Error::from_raw_os_error(error)
+        ))
+    }
+
     /// The last report as a measurement, or what is wrong with it.
     pub fn measurement(&self, spec: &LoadSpec) -> Result<Measurement, String> {
-        if let Some(failed) = self.jobs.iter().find(|client| client.error != 0) {
-            let (role, error) = (&failed.jobname, failed.error);
-            return Err(format!(
-                "stopped the {role} job after an error: {} ({})",
-                errno_name(error),
-                std::io::Error::from_raw_os_error(error)
-            ));
+        if let Some(failure) = self.failure() {
+            return Err(failure);
         }
         let job = measured_job(self.clients("measured"));
         if job.operations() == 0 {
