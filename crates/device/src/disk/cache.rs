@@ -1,7 +1,7 @@
 //! The drive's buffer: segments of consecutive blocks, and the read-ahead that fills them while
 //! nothing else moves the arm.
 
-use super::mechanics::{Arm, Mechanics};
+use super::mechanics::{Arm, Mechanics, ROUNDING_NS};
 use super::spec::{CacheSpec, ReadAhead};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,11 +70,12 @@ impl Cache {
             }
             let extent = pass.extent;
             running.arm = pass.arm;
-            let (blocks, at) = match pass.end <= time {
+            let (blocks, at) = match pass.end <= time + ROUNDING_NS {
                 true => (extent.blocks, pass.end),
                 false => {
                     let turn = mechanics.geometry.turn_ns();
-                    let sectors = (time - pass.start) * extent.sectors_per_track / turn;
+                    let passed = time + ROUNDING_NS - pass.start;
+                    let sectors = passed * extent.sectors_per_track / turn;
                     // Slipped sectors among them: count only what is surely there.
                     let blocks = sectors.min(extent.blocks - 1);
                     (blocks, pass.start + blocks * turn / extent.sectors_per_track)
@@ -96,6 +97,12 @@ impl Cache {
         let segment = &mut self.segments[segment];
         segment.end = segment.end.max(end);
         segment.start = segment.start.max(segment.end.saturating_sub(size));
+    }
+
+    /// The blocks that are in the buffer, or come next, as long as the read-ahead goes on: from, to,
+    /// and up to where it will go.
+    pub fn stream(&self) -> Option<(u64, u64, u64)> {
+        self.running.map(|r| (self.segments[r.segment].start, r.next, r.limit))
     }
 
     /// Stops the read-ahead; what it has read stays.
@@ -128,18 +135,24 @@ impl Cache {
         found
     }
 
-    /// Notes a read of `start..end` that the buffer has served; the read-ahead may go on further.
+    /// Notes that the buffer serves a read of `start..end` at `now`; the read-ahead may go on
+    /// further, or begin again if the arm is `idle` where it says.
     pub fn served(
         &mut self,
         mechanics: &Mechanics,
-        start: u64,
-        end: u64,
-        idle: Option<(Arm, u64)>,
+        (start, end): (u64, u64),
+        now: u64,
+        idle: Option<Arm>,
     ) {
         self.clock += 1;
         let clock = self.clock;
-        let number =
-            self.segments.iter().position(|s| s.start <= start && start < s.end.max(s.start + 1));
+        let holds = |s: &Segment| s.start < s.end && s.start <= start && start <= s.end;
+        // The read-ahead's own segment first: what it serves may not have come yet.
+        let number = self
+            .running
+            .map(|running| running.segment)
+            .filter(|segment| holds(&self.segments[*segment]))
+            .or_else(|| self.segments.iter().position(|s| holds(s) && start < s.end));
         let sequential = start == self.last_read_end;
         self.last_read_end = end;
         let Some(number) = number else { return };
@@ -147,12 +160,15 @@ impl Cache {
         let limit = self.limit(mechanics, self.segments[number].start, end, sequential);
         match (&mut self.running, idle) {
             (Some(running), _) if running.segment == number => {
+                if running.next >= running.limit {
+                    running.time = running.time.max(now); // it had stopped
+                }
                 running.limit = running.limit.max(limit);
             }
-            (_, Some((arm, time))) if self.spec.on_idle_hit => {
+            (_, Some(arm)) if self.spec.on_idle_hit => {
                 let next = self.segments[number].end;
                 if next < limit && !self.segments[number].written {
-                    self.running = Some(Running { segment: number, next, limit, time, arm });
+                    self.running = Some(Running { segment: number, next, limit, time: now, arm });
                 }
             }
             _ => (),

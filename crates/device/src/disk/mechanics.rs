@@ -40,7 +40,7 @@ pub struct Mechanics {
 
 /// Times are whole ns and rounded down, so a head that runs straight on may seem to come a few ns
 /// after the sector's start. Far below the time of a sector (µs), far above the rounding.
-const ROUNDING_NS: u64 = 64;
+pub const ROUNDING_NS: u64 = 64;
 
 /// One track's part of a transfer.
 #[derive(Clone, Copy, Debug)]

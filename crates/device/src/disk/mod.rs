@@ -97,10 +97,12 @@ impl Disk {
         if spec.depth == 0 {
             return Err(SpecError::new("queue", "a depth of 0: expected at least 1"));
         }
-        if let WriteCache::Full { high_water, .. } = spec.write_cache
-            && !(0.0..=1.0).contains(&high_water)
+        if let WriteCache::Full { high_water, runs, .. } = spec.write_cache
+            && (!(0.0..=1.0).contains(&high_water) || runs == 0)
         {
-            let what = format!("a high-water mark of {high_water}: expected 0 to 1");
+            let what = format!(
+                "a high-water mark of {high_water} and {runs} runs: expected 0 to 1, at least 1"
+            );
             return Err(SpecError::new("write cache", what));
         }
         if spec.cache.segments > 0 && spec.cache.segment_sectors == 0 {
@@ -339,8 +341,9 @@ impl Disk {
         let at = ready.max(self.bus_free) + transfer + u64::from(o.read_completion_ns);
         self.electronics_free = at;
         self.bus_free = at;
-        let idle = (self.work.is_none() && self.queue.is_empty()).then_some((self.arm, now));
-        self.cache.served(&self.mechanics, request.start.0, request.end(), idle);
+        let idle = (self.work.is_none() && self.queue.is_empty()).then_some(self.arm);
+        let range = (request.start.0, request.end());
+        self.cache.served(&self.mechanics, range, now, idle);
         self.last_was_write = false;
         self.complete(pending, began, at, true);
     }
@@ -369,9 +372,10 @@ impl Disk {
                 Some(fits)
             }
             WriteCache::Full { size, .. } if request.count.0 > size => None,
-            WriteCache::Full { size, .. } => {
+            WriteCache::Full { size, runs, .. } => {
                 let flying: u64 = self.flying.iter().map(|dirty| dirty.count).sum();
-                let room = self.dirty.sectors() + flying + request.count.0 <= size;
+                let room = self.dirty.sectors() + flying + request.count.0 <= size
+                    && self.dirty.len() + self.flying.len() < runs as usize;
                 Some(room && self.stalled.is_empty())
             }
         }
@@ -414,7 +418,7 @@ impl Disk {
         let pressed = match self.spec.write_cache {
             WriteCache::Off => false,
             WriteCache::Appending { .. } => !self.dirty.is_empty(),
-            WriteCache::Full { size, high_water } => {
+            WriteCache::Full { size, high_water, .. } => {
                 !self.flushes.is_empty()
                     || !self.stalled.is_empty()
                     || self.dirty.sectors() as f64 > size as f64 * high_water
@@ -432,7 +436,9 @@ impl Disk {
         }
         let o = &self.spec.overheads;
         let overheads = (self.overhead(o.read_miss) as u32, self.overhead(o.write_miss) as u32);
-        if let Some(pending) = self.queue.take(&self.mechanics, self.arm, at, overheads) {
+        let stream = self.cache.stream().and_then(|stream| self.queue.take_stream(stream));
+        let next = stream.or_else(|| self.queue.take(&self.mechanics, self.arm, at, overheads));
+        if let Some(pending) = next {
             self.served_host_last = true;
             match pending.request.op {
                 Op::Write => self.write_media(pending, at),
@@ -461,7 +467,7 @@ impl Disk {
                 let ready = at + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
                 let data = (ready + count * sector).max(read + sector).max(self.bus_free);
                 self.bus_free = data;
-                self.cache.served(&self.mechanics, start, end, None);
+                self.cache.served(&self.mechanics, (start, end), at, None);
                 self.last_was_write = false;
                 self.complete(&pending, at, data + after_data, true);
                 // The arm reads on; the next decision comes when this one's data has passed.

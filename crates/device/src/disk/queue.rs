@@ -103,6 +103,25 @@ impl Queue {
         Some(self.pending.swap_remove(index))
     }
 
+    /// Takes out the read that goes on where the read-ahead is, if there is one: it begins in
+    /// `from..=next` and ends by `limit`. Leaving the stream would cost more than its positioning
+    /// time, which is all that the policies compare.
+    pub fn take_stream(&mut self, (from, next, limit): (u64, u64, u64)) -> Option<Pending> {
+        if self.policy == Policy::Fifo {
+            return None;
+        }
+        let index = self
+            .pending
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.request.op == crate::Op::Read)
+            .filter(|(_, p)| (from..=next).contains(&p.request.start.0) && p.request.end() <= limit)
+            .min_by_key(|(_, p)| p.request.start.0)
+            .map(|(index, _)| index)?;
+        self.targets.swap_remove(index);
+        Some(self.pending.swap_remove(index))
+    }
+
     /// The index of the least key; of equals, the first to arrive.
     fn first<K: Ord>(&self, key: impl Fn(&Target) -> K) -> usize {
         self.targets

@@ -178,6 +178,8 @@ pub enum WriteCache {
     Full {
         /// Sectors.
         size: u64,
+        /// Separate runs of sectors at most: drives keep them in a list of limited length.
+        runs: u32,
         /// Above this share of it, writing back goes before reads.
         high_water: f64,
     },

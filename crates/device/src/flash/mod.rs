@@ -112,10 +112,12 @@ pub struct Flash {
     translation: Translation,
     /// One in so many logical pages is followed by the translation layer.
     scale: u64,
-    /// Erases of a real block for one of the sample's.
-    erase_share: f64,
-    /// Die time that garbage collection still has to take.
+    /// Die time of a page's move, and of a block of the sample's erasing.
+    move_ns: f64,
+    erase_ns: f64,
+    /// Die time that garbage collection still has to take, and over how many programs.
     debt_ns: f64,
+    horizon: f64,
     stream: Stream,
     waiting: VecDeque<(Request, u64)>,
     ahead: BinaryHeap<Reverse<(u64, u64, Due)>>,
@@ -130,7 +132,7 @@ impl Flash {
     /// Builds the drive and brings it into its first state. `seed` moves the spread of read times
     /// and the preconditioning.
     pub fn new(spec: FlashSpec, seed: u64) -> Result<Self, SpecError> {
-        check(&spec)?;
+        Flash::check(&spec)?;
         let pages = spec.capacity / PAGE;
         let scale = pages.div_ceil(SAMPLE).max(1);
         let logical = (pages / scale).max(1);
@@ -143,14 +145,24 @@ impl Flash {
         let mut translation = Translation::new(logical as u32, blocks as u32, sample_block as u32);
         let mut stream = Stream::new(seed, "flash");
         let share = |share: f64| (logical as f64 * share) as u32;
-        match spec.state {
-            State::Fresh => (),
-            State::Sequential(full) => translation.precondition(share(full), 0.0, &mut stream),
-            State::Random(full) => translation.precondition(share(full), 3.0, &mut stream),
-        }
+        let (moved, erased) = match spec.state {
+            State::Fresh => (0.0, 0.0),
+            State::Sequential(full) => translation.precondition(share(full), 0, &mut stream),
+            State::Random(full) => translation.precondition(share(full), 4, &mut stream),
+        };
         let dies = u64::from(spec.channels) * u64::from(spec.dies_per_channel);
+        let program_pages = spec.page_sectors * u64::from(spec.planes) / PAGE;
+        // A block of the sample is paid for while the host fills half of one.
+        let horizon = (sample_block * scale / program_pages / 2).max(4 * dies) as f64;
+        let erase_share = sample_block as f64 / block_pages as f64;
+        let (move_ns, erase_ns) = collection_ns(&spec, erase_share);
+        let steady = (moved * move_ns + erased * erase_ns) * program_pages as f64;
         Ok(Flash {
             dies,
+            horizon,
+            move_ns,
+            erase_ns,
+            debt_ns: steady * horizon,
             die_free: vec![0; dies as usize],
             channel_free: vec![0; spec.channels as usize],
             controller_free: 0,
@@ -164,8 +176,6 @@ impl Flash {
             landed: 0,
             translation,
             scale,
-            erase_share: sample_block as f64 / block_pages as f64,
-            debt_ns: 0.0,
             stream,
             waiting: VecDeque::new(),
             ahead: BinaryHeap::new(),
@@ -330,7 +340,7 @@ impl Flash {
         let done = sent.max(self.die_free[die]) + u64::from(self.spec.program_ns);
         // Garbage collection takes its time of every die in turn, a little with each program, so
         // that a block of the sample is paid for while the next one fills.
-        let share = self.debt_ns / (self.dies as f64 * 4.0);
+        let share = self.debt_ns / self.horizon;
         self.debt_ns -= share;
         self.die_free[die] = done + share as u64;
         self.landed = self.landed.max(done);
@@ -364,19 +374,11 @@ impl Flash {
         work
     }
 
-    /// Notes the die time of garbage collection: a move is a read and a share of a program.
+    /// Notes the die time of garbage collection.
     fn owe(&mut self, work: Work) {
-        if work == Work::default() {
-            return;
-        }
-        let kinds = self.spec.read_ns.len() as f64;
-        let read: f64 = self.spec.read_ns.iter().map(|ns| f64::from(*ns)).sum::<f64>() / kinds;
-        let program = f64::from(self.spec.program_ns) * PAGE as f64 / self.program_sectors() as f64;
         let scale = self.scale as f64;
-        self.debt_ns += work.moved as f64 * scale * (read + program);
-        let planes = f64::from(self.spec.planes);
-        self.debt_ns +=
-            work.erased as f64 * scale * self.erase_share * f64::from(self.spec.erase_ns) / planes;
+        self.debt_ns += scale * work.moved as f64 * self.move_ns;
+        self.debt_ns += scale * work.erased as f64 * self.erase_ns;
     }
 
     fn run(&mut self, now: u64) {
@@ -401,31 +403,44 @@ impl Flash {
     }
 }
 
-fn check(spec: &FlashSpec) -> Result<(), SpecError> {
-    let wrong = |what: &str| Err(SpecError::new("flash", what));
-    if spec.channels == 0 || spec.dies_per_channel == 0 || spec.planes == 0 {
-        return wrong("expected at least one channel, one die on it and one plane");
-    }
-    if spec.page_sectors < PAGE || spec.page_sectors % PAGE != 0 || spec.pages_per_block == 0 {
-        return wrong("expected flash pages of a multiple of 4 KiB and blocks of at least one");
-    }
-    if spec.capacity < 64 * PAGE {
-        return wrong("expected a capacity of at least 64 pages of 4 KiB");
-    }
-    if !(0.01..=10.0).contains(&spec.over_provisioning) {
-        return wrong("expected over-provisioning from 0.01 to 10 of the capacity");
-    }
-    if spec.read_ns.is_empty() || spec.depth == 0 {
-        return wrong("expected at least one read time and a depth of at least 1");
-    }
-    if spec.buffer_sectors < 2 * spec.page_sectors * u64::from(spec.planes) {
-        return wrong("expected a write buffer of at least two programs");
-    }
-    match spec.state {
-        State::Sequential(share) | State::Random(share) if !(0.0..=1.0).contains(&share) => {
-            wrong("expected a share from 0 to 1 for the state at the beginning")
+/// Die time of a page's move (a read and a share of a program) and of erasing a block of the
+/// sample, which is a share of a real one.
+fn collection_ns(spec: &FlashSpec, erase_share: f64) -> (f64, f64) {
+    let kinds = spec.read_ns.len() as f64;
+    let read: f64 = spec.read_ns.iter().map(|ns| f64::from(*ns)).sum::<f64>() / kinds;
+    let planes = f64::from(spec.planes);
+    let program = f64::from(spec.program_ns) * PAGE as f64 / (spec.page_sectors as f64 * planes);
+    (read + program, erase_share * f64::from(spec.erase_ns) / planes)
+}
+
+impl Flash {
+    /// Refuses what no drive can be built from.
+    pub(crate) fn check(spec: &FlashSpec) -> Result<(), SpecError> {
+        let wrong = |what: &str| Err(SpecError::new("flash", what));
+        if spec.channels == 0 || spec.dies_per_channel == 0 || spec.planes == 0 {
+            return wrong("expected at least one channel, one die on it and one plane");
         }
-        _ => Ok(()),
+        if spec.page_sectors < PAGE || spec.page_sectors % PAGE != 0 || spec.pages_per_block == 0 {
+            return wrong("expected flash pages of a multiple of 4 KiB and blocks of at least one");
+        }
+        if spec.capacity < 64 * PAGE {
+            return wrong("expected a capacity of at least 64 pages of 4 KiB");
+        }
+        if !(0.01..=10.0).contains(&spec.over_provisioning) {
+            return wrong("expected over-provisioning from 0.01 to 10 of the capacity");
+        }
+        if spec.read_ns.is_empty() || spec.depth == 0 {
+            return wrong("expected at least one read time and a depth of at least 1");
+        }
+        if spec.buffer_sectors < 2 * spec.page_sectors * u64::from(spec.planes) {
+            return wrong("expected a write buffer of at least two programs");
+        }
+        match spec.state {
+            State::Sequential(share) | State::Random(share) if !(0.0..=1.0).contains(&share) => {
+                wrong("expected a share from 0 to 1 for the state at the beginning")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

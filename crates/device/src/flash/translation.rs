@@ -80,17 +80,24 @@ impl Translation {
         (self.host_writes, self.moved) = (0, 0);
     }
 
-    /// Fills the first `pages` in order, then overwrites them `times` times over at random.
-    pub fn precondition(&mut self, pages: u32, times: f64, stream: &mut Stream) {
+    /// Fills the first `pages` in order, then overwrites them `times` times over at random. Returns
+    /// what garbage collection did in the last pass, for each page written.
+    pub fn precondition(&mut self, pages: u32, times: u32, stream: &mut Stream) -> (f64, f64) {
         for page in 0..pages {
             self.write(page);
         }
-        if pages > 0 {
-            for _ in 0..(f64::from(pages) * times) as u64 {
-                self.write(stream.below(u64::from(pages)) as u32);
+        let mut work = Work::default();
+        for _ in 0..times {
+            work = Work::default();
+            for _ in 0..pages {
+                let done = self.write(stream.below(u64::from(pages)) as u32);
+                work.moved += done.moved;
+                work.erased += done.erased;
             }
         }
         self.reset_counters();
+        let written = f64::from(pages.max(1));
+        (work.moved as f64 / written, work.erased as f64 / written)
     }
 
     /// Writes a logical page; returns what garbage collection had to do for it.
@@ -235,7 +242,7 @@ mod tests {
             let alpha = f64::from((blocks - 2) * pages_per_block) / f64::from(logical);
             let mut ftl = Translation::new(logical, blocks, pages_per_block);
             let mut stream = Stream::new(3, "greedy");
-            ftl.precondition(logical, 6.0, &mut stream);
+            ftl.precondition(logical, 6, &mut stream);
             for _ in 0..400_000 {
                 ftl.write(stream.below(u64::from(logical)) as u32);
             }
@@ -262,7 +269,7 @@ mod tests {
     fn discarded_pages_cost_nothing() {
         let mut ftl = Translation::new(6400, 110, 64);
         let mut stream = Stream::new(1, "discard");
-        ftl.precondition(6400, 3.0, &mut stream);
+        ftl.precondition(6400, 3, &mut stream);
         for page in 3200..6400 {
             ftl.discard(page);
         }
