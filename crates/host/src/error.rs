@@ -38,7 +38,7 @@ pub enum Error {
     },
     /// A setting that the kernel would not take, or that would not mean what was asked.
     #[error(transparent)]
-    Refused(#[from] crate::setting::Refusal),
+    Refused(#[from] crate::Refusal),
     /// The device is not the one that it was.
     #[error("{device} is not the device it was: {difference}; nothing was written to it")]
     OtherDevice {

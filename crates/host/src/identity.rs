@@ -61,16 +61,20 @@ impl Identity {
         if detached && now.size == Bytes::ZERO {
             return None;
         }
+        // Within one attachment a serial number may become known late, when udev has asked for it.
+        let attached_since = self.sequence.is_some() && self.sequence == now.sequence;
+        let differs = |before: &Option<String>, now: &Option<String>| match (before, now) {
+            (Some(before), Some(now)) => before != now,
+            (None, None) => false,
+            _ => !attached_since,
+        };
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
-        if self.serial != now.serial {
-            return Some(format!("serial was {}, is {}", text(&self.serial), text(&now.serial)));
+        let (serial, wwid) = (text(&now.serial), text(&now.wwid));
+        if differs(&self.serial, &now.serial) {
+            return Some(format!("serial was {}, is {serial}", text(&self.serial)));
         }
-        if self.wwid != now.wwid {
-            return Some(format!(
-                "world-wide name was {}, is {}",
-                text(&self.wwid),
-                text(&now.wwid)
-            ));
+        if differs(&self.wwid, &now.wwid) {
+            return Some(format!("world-wide name was {}, is {wwid}", text(&self.wwid)));
         }
         if self.backing_file != now.backing_file {
             let file = |file: &Option<PathBuf>| match file {
@@ -94,5 +98,39 @@ impl Identity {
             ));
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk() -> Identity {
+        Identity {
+            number: DeviceNumber { major: 8, minor: 0 },
+            name: "sda".to_owned(),
+            serial: Some("S1".to_owned()),
+            wwid: None,
+            size: Bytes::from_gib(1),
+            sequence: Some(4),
+            backing_file: None,
+        }
+    }
+
+    #[test]
+    fn another_serial_size_or_attachment_is_another_device() {
+        assert_eq!(disk().difference(&disk()), None);
+        let changed = |change: &dyn Fn(&mut Identity)| {
+            let mut now = disk();
+            change(&mut now);
+            disk().difference(&now)
+        };
+        let serial = changed(&|it| it.serial = Some("S2".to_owned())).unwrap();
+        assert!(serial.contains("S1") && serial.contains("S2"), "{serial}");
+        assert!(changed(&|it| it.size = Bytes::from_gib(2)).unwrap().contains("size was"));
+        assert!(changed(&|it| it.sequence = Some(5)).unwrap().contains("attached again"));
+        // Not known yet is no difference within one attachment, and is one across two.
+        assert_eq!(changed(&|it| it.serial = None), None);
+        assert!(changed(&|it| (it.serial, it.sequence) = (None, None)).is_some());
     }
 }

@@ -6,16 +6,18 @@
 //! announces something that was not done.
 
 use crate::{
-    DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error, made::FileId, made::Made,
+    DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error, made::FileId,
+    made::Made, made::process_lives,
 };
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
-    io::{Read, Write},
+    io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    thread::sleep,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// The version of the lines below; a journal of another is not undone by us.
@@ -282,7 +284,7 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     for name in crate::tree::names(folder).into_iter().rev() {
         let path = folder.join(&name);
         if path.extension().is_some_and(|it| it == "journal")
-            && let Some(journal) = take_over(&path)?
+            && let Some(journal) = take_over(&Host::here(), &path)?
         {
             found.push(journal);
         }
@@ -291,21 +293,42 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
 }
 
 /// Opens and locks a journal; `None` while its process lives, or when it has gone meanwhile.
-fn take_over(path: &Path) -> Result<Option<PendingJournal>> {
+fn take_over(host: &Host, path: &Path) -> Result<Option<PendingJournal>> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("open", path)(error)),
     };
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        return Ok(None);
+    let locked = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let begun = Instant::now();
+    while !locked(&file) {
+        // Forked children hold the lock with their parent, and a little longer when it is killed.
+        if begun.elapsed() > CHILDREN_MAY_TAKE || writer_lives(host, &mut file) {
+            return Ok(None);
+        }
+        sleep(Duration::from_millis(20));
     }
     if !path.exists() {
         return Ok(None);
     }
+    let reading = read_from_start(&mut file).map_err(io_error("read", path))?;
+    Ok(Some(PendingJournal { path: path.to_owned(), reading, _lock: file }))
+}
+
+/// How long the children of a process that was killed may take to end.
+const CHILDREN_MAY_TAKE: Duration = Duration::from_secs(3);
+
+/// Whether the process that writes a journal is there; yes when that cannot be told.
+fn writer_lives(host: &Host, file: &mut File) -> bool {
+    let reading = read_from_start(file).unwrap_or_default();
+    reading.started().is_none_or(|(_, _, pid, _)| process_lives(host, pid))
+}
+
+fn read_from_start(file: &mut File) -> std::io::Result<Reading> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(io_error("read", path))?;
-    Ok(Some(PendingJournal { path: path.to_owned(), reading: Reading::of(&bytes), _lock: file }))
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(Reading::of(&bytes))
 }
 
 /// Which boot this is.

@@ -269,6 +269,11 @@ pub(crate) fn process_start(host: &Host, pid: u32) -> Option<u64> {
     rest.split(' ').nth(19)?.parse().ok()
 }
 
+/// Whether there is such a process and it has not ended.
+pub(crate) fn process_lives(host: &Host, pid: u32) -> bool {
+    process_start(host, pid).is_some() && !is_zombie(host, pid)
+}
+
 fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
     use rustix::process::{Pid, Signal, kill_process};
     let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);

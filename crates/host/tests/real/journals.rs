@@ -71,6 +71,20 @@ fn make_for_ever(state: &Path, parent: &Path) {
     }
 }
 
+/// Has a child, without a program of its own, that outlives it by a moment.
+fn live_with_a_child(state: &Path) {
+    let changes = Changes::begin_in(&Host::here(), state, "fork").unwrap();
+    // SAFETY: the child only sleeps and ends.
+    if unsafe { libc::fork() } == 0 {
+        std::thread::sleep(Duration::from_millis(500));
+        // SAFETY: ends the child at once, without what the parent would do at its end.
+        unsafe { libc::_exit(0) };
+    }
+    println!("begun");
+    std::thread::sleep(Duration::from_secs(60));
+    drop(changes);
+}
+
 /// Not a test of its own: what the tests below start and kill.
 #[test]
 #[ignore = "started by other tests"]
@@ -81,6 +95,7 @@ fn victim() {
         ["switch", state, device, seed] => {
             switch_for_ever(state.as_ref(), device.parse().unwrap(), seed.parse().unwrap());
         }
+        ["fork", state] => live_with_a_child(state.as_ref()),
         ["make", state, parent] => make_for_ever(state.as_ref(), parent.as_ref()),
         _ => panic!("unknown task {task}"),
     }
@@ -162,6 +177,14 @@ fn a_living_process_is_left_alone() {
     let changes = Changes::begin_in(&machine.host, &machine.state(), "lives").unwrap();
     assert!(pending(&machine.state()).unwrap().is_empty());
     changes.finish().unwrap();
+}
+
+#[test]
+fn children_that_outlive_a_killed_process_do_not_hide_its_journal() {
+    let Some(machine) = machine() else { return };
+    kill(&format!("fork|{}", machine.state().display()), Duration::ZERO);
+    let report = undo(&machine.host, only(&machine.state())).unwrap();
+    assert!(report.is_complete(), "{report:#?}");
 }
 
 /// A device with settings changed by a killed process: the journal's bytes, and how things were.
@@ -338,4 +361,29 @@ fn of_two_journals_the_later_is_undone_first() {
         assert!(report.is_complete(), "{report:#?}");
     }
     assert_eq!(all(device), before);
+}
+
+#[test]
+fn a_loop_device_that_was_detached_meanwhile_gets_its_settings_back() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16));
+    let before = all(device.number);
+    let state = machine.state();
+    let task = format!("switch|{}|{}|5", state.display(), device.number);
+    kill(&task, Duration::from_millis(40));
+    crate::machine::run("losetup", &["-d", device.node.to_str().unwrap()]).unwrap();
+    let name = format!("/sys/block/{}", device.node.file_name().unwrap().to_str().unwrap());
+    if Path::new(&name).join("loop").exists() {
+        eprintln!("skipped: another test has taken the device already");
+        return;
+    }
+    let report = undo(&machine.host, only(&state)).unwrap();
+    assert!(report.is_complete(), "{report:#?}");
+    let after = all(device.number);
+    for (setting, value) in &before {
+        // Attaching and detaching set these themselves.
+        if !matches!(setting, Setting::ReadAheadKb | Setting::MaxSectorsKb) {
+            assert_eq!(after.get(setting), Some(value), "{setting}: {report:#?}");
+        }
+    }
 }
