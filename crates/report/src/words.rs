@@ -36,6 +36,7 @@ pub fn percent(ratio: f64) -> String {
 pub(crate) fn share(share: f64) -> String {
     match share * 100.0 {
         percent if !percent.is_finite() => "any size".to_owned(),
+        percent if percent > 100.0 => "more than 100 %".to_owned(),
         percent if percent < 9.95 => format!("{percent:.1} %"),
         percent => format!("{percent:.0} %"),
     }
