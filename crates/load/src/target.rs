@@ -69,7 +69,13 @@ impl Target {
                 self.path.display()
             )));
         }
-        let file = File::from(self.opening().open(job).map_err(wrong("open"))?);
+        let mut probe = job.clone();
+        if kind.is_block_device() {
+            // Closing a device that was open for writing makes udev apply its rules again, which may
+            // revert settings: once by the clients is enough.
+            probe.pattern.read_percent = 100;
+        }
+        let file = File::from(self.opening().open(&probe).map_err(wrong("open"))?);
         let there = size_of(&file).map_err(wrong("find the size of"))?;
         if there < self.size {
             return Err(LoadError::Refused(format!(

@@ -57,6 +57,8 @@ fn a_device_is_laid_out_in_its_span_alone() {
     let sectors: HashSet<&[u8]> = inside.chunks(512).collect();
     assert_eq!(sectors.len(), inside.len() / 512);
     assert!(beyond.len() == 5 << 20 && beyond.iter().all(|byte| *byte == 0));
+    let again = LayOut { reuse: true, ..plan };
+    assert_eq!(lay_out(&again, &mut |_| panic!("wrote"), &NEVER).unwrap(), LaidOut::Reused);
     let larger = Target::new(&device.path, Bytes::from_mib(9));
     let message = lay_out(&LayOut { target: &larger, ..plan }, &mut |_| {}, &NEVER).unwrap_err();
     assert!(message.to_string().contains("has only 8 MiB"), "{message}");
