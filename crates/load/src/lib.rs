@@ -18,6 +18,7 @@ mod cost;
 mod crew;
 mod engines;
 mod error;
+mod forget;
 mod lay_out;
 mod pattern;
 mod priority;
@@ -27,6 +28,7 @@ mod spec;
 mod target;
 
 pub use error::{LoadError, Stage};
+pub use forget::forget_cached;
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use run::run;
 pub use spec::{Live, LoadSpec, Phase};

@@ -30,3 +30,18 @@ pub struct Environment {
     /// All that inspection found, as it prints with `--json`; null in a world without a host.
     pub inspection: serde_json::Value,
 }
+
+impl Environment {
+    /// What makes `other` another place than this, so that trials made there cannot be compared with
+    /// trials made here; `None` when nothing does.
+    pub fn difference(&self, other: &Environment) -> Option<String> {
+        let told = [
+            ("host", &self.hostname, &other.hostname),
+            ("kernel", &self.kernel, &other.kernel),
+            ("processor", &self.cpu, &other.cpu),
+            ("device", &self.device, &other.device),
+        ];
+        let (what, was, is) = told.into_iter().find(|(_, was, is)| was != is)?;
+        Some(format!("{what} was {was} and is {is}"))
+    }
+}

@@ -8,6 +8,8 @@
 mod environment;
 mod histogram;
 mod measurement;
+mod run;
+mod store;
 
 pub use environment::Environment;
 pub use histogram::Histogram;
@@ -15,3 +17,5 @@ pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
     Second, SharePermille,
 };
+pub use run::{Event, EventKind, Outcome, Run, RunState, Trial};
+pub use store::{Store, StoreError};

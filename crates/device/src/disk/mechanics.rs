@@ -1,0 +1,124 @@
+//! The arm and the platter: when a head is over a sector, and how a run of blocks passes under it.
+
+use super::geometry::{Extent, Geometry, Place};
+use super::seek::SeekTable;
+
+/// Where the arm is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Cylinder.
+    pub cylinder: u32,
+    /// The head in use.
+    pub head: u32,
+    /// It has just written: the write element is over the track's centre, not the read element.
+    pub wrote: bool,
+}
+
+impl Arm {
+    fn after(place: Place, wrote: bool) -> Self {
+        Arm { cylinder: place.cylinder, head: place.head, wrote }
+    }
+}
+
+/// Geometry and arm together.
+#[derive(Clone, Debug)]
+pub struct Mechanics {
+    /// Where blocks lie.
+    pub geometry: Geometry,
+    /// How long seeks take.
+    pub seek: SeekTable,
+    /// Time to change heads without a seek, ns.
+    pub head_switch_ns: u32,
+    /// What positioning to write takes beyond positioning to read, ns. May be negative.
+    pub write_settle_ns: i32,
+    /// The least move before reading where the head has just written, ns: see
+    /// [`super::DiskSpec::read_after_write_jog`].
+    pub jog_ns: u32,
+    /// Reading may begin anywhere in the wanted sectors as soon as the head has arrived.
+    pub read_on_arrival: bool,
+}
+
+/// Times are whole ns and rounded down, so a head that runs straight on may seem to come a few ns
+/// after the sector's start. Far below the time of a sector (µs), far above the rounding.
+pub const ROUNDING_NS: u64 = 64;
+
+/// One track's part of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// What passes.
+    pub extent: Extent,
+    /// Its first block.
+    pub lbn: u64,
+    /// Where the arm is then.
+    pub arm: Arm,
+    /// When the arm was on the track.
+    pub arrived: u64,
+    /// When the first block's start was under the head.
+    pub start: u64,
+    /// When all its blocks had passed.
+    pub end: u64,
+}
+
+impl Mechanics {
+    /// Time to bring the head from where `arm` is to `place`'s track, in ns: the seek, or the head
+    /// switch if that is longer; settling if it is to write and anything moved.
+    #[inline]
+    pub fn position_ns(&self, arm: Arm, cylinder: u32, head: u32, write: bool) -> u32 {
+        let seek = self.seek.time_ns(arm.cylinder.abs_diff(cylinder));
+        let switch = if arm.head == head { 0 } else { self.head_switch_ns };
+        let move_ns = seek.max(switch);
+        if arm.wrote && !write && arm.cylinder == cylinder {
+            return move_ns.max(self.jog_ns);
+        }
+        match write && move_ns > 0 {
+            true => move_ns.saturating_add_signed(self.write_settle_ns),
+            false => move_ns,
+        }
+    }
+
+    /// From `time` until `angle_ns` is next under the head.
+    #[inline]
+    pub fn wait_ns(&self, time: u64, angle_ns: u32) -> u64 {
+        let turn = self.geometry.turn_ns();
+        let phase = time % turn;
+        let angle = u64::from(angle_ns);
+        let wait = if angle >= phase { angle - phase } else { angle + turn - phase };
+        if wait + ROUNDING_NS > turn { 0 } else { wait }
+    }
+
+    /// The first track's part of a transfer of `count` blocks from `lbn` by an arm free at `time`.
+    pub fn pass(&self, arm: Arm, time: u64, lbn: u64, count: u64, write: bool) -> Pass {
+        let extent = self.geometry.extent(lbn, count);
+        let place = extent.place;
+        let arrived = time + u64::from(self.position_ns(arm, place.cylinder, place.head, write));
+        let wait = self.wait_ns(arrived, place.angle_ns);
+        let pass_ns = self.geometry.pass_ns(&extent);
+        let (start, end) =
+            match self.read_on_arrival && !write && wait + pass_ns > self.geometry.turn_ns() {
+                // Inside the wanted sectors: the rest of them now, the first ones when they come round.
+                true => (arrived, arrived + self.geometry.turn_ns()),
+                false => (arrived + wait, arrived + wait + pass_ns),
+            };
+        Pass { extent, lbn, arm: Arm::after(place, write), arrived, start, end }
+    }
+
+    /// Runs over `count` blocks from `lbn`, track by track, and shows each pass to `see`. Returns
+    /// when the last block has passed, and where the arm then is.
+    pub fn sweep(
+        &self,
+        mut arm: Arm,
+        mut time: u64,
+        (mut lbn, mut count): (u64, u64),
+        write: bool,
+        mut see: impl FnMut(&Pass),
+    ) -> (u64, Arm) {
+        while count > 0 {
+            let pass = self.pass(arm, time, lbn, count, write);
+            see(&pass);
+            (arm, time) = (pass.arm, pass.end);
+            lbn += pass.extent.blocks;
+            count -= pass.extent.blocks;
+        }
+        (time, arm)
+    }
+}

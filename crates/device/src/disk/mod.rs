@@ -1,0 +1,762 @@
+//! A disk drive: one arm, one spindle, a buffer, a queue.
+//!
+//! The drive does two things at once: its electronics answer what the buffer can answer, and its
+//! arm serves one request (or writes back one run of dirty data) at a time.
+
+mod cache;
+mod geometry;
+mod mechanics;
+mod queue;
+mod seek;
+mod spec;
+
+pub use geometry::{Extent, Geometry, GeometrySpec, HeadOrder, Place, Sparing, ZoneSpec};
+pub use mechanics::Mechanics;
+pub use seek::{SeekCurve, SeekTable};
+pub use spec::{
+    After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Overheads, Policy, ReadAhead, WriteCache,
+};
+
+use crate::dirty::{Dirty, DirtyMap};
+use crate::spec_error::SpecError;
+use crate::{Completion, Device, Op, Path, Request, View};
+use cache::{Cache, Lookup};
+use mechanics::Arm;
+use queue::{Pending, Queue};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::{Nanos, Sectors};
+
+/// A write that reached the medium, for tests of what survives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaWrite {
+    /// First sector.
+    pub start: u64,
+    /// Sectors.
+    pub count: u64,
+    /// The id of the request whose data it is.
+    pub writer: u64,
+    /// When its last sector was on the medium.
+    pub at: Nanos,
+}
+
+/// What the arm is doing.
+#[derive(Clone, Debug)]
+enum Work {
+    /// A host's request; its completion is known already.
+    Host(Pending),
+    /// Writing back the runs in `Disk::flying`.
+    WriteBack,
+}
+
+/// A disk drive.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    spec: DiskSpec,
+    mechanics: Mechanics,
+    cache: Cache,
+    queue: Queue,
+    arm: Arm,
+    /// What the arm does, and until when.
+    work: Option<(Work, u64)>,
+    /// The arm has been free since.
+    free_since: u64,
+    electronics_free: u64,
+    bus_free: u64,
+    last_was_write: bool,
+    served_host_last: bool,
+    /// Beyond the drive's depth, in arrival order.
+    waiting: VecDeque<(Request, u64)>,
+    /// Writes for which the write cache has no room yet.
+    stalled: VecDeque<Pending>,
+    flushes: VecDeque<Pending>,
+    dirty: DirtyMap,
+    flying: Vec<Dirty>,
+    /// Completions that are known and lie ahead: (time, order, ...).
+    ahead: BinaryHeap<Reverse<(u64, u64, Due)>>,
+    done: Vec<Completion>,
+    in_drive: u32,
+    sequence: u64,
+    journal: Option<Vec<MediaWrite>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    id: u64,
+    submitted: u64,
+    began: u64,
+    cached: bool,
+}
+
+impl Disk {
+    /// Builds the drive of `spec`: arm at cylinder 0, head 0, platter at angle 0 at time 0, buffer
+    /// empty.
+    pub fn new(spec: DiskSpec) -> Result<Self, SpecError> {
+        let geometry = Geometry::new(&spec.geometry)?;
+        let seek = SeekTable::new(&spec.seek, geometry.cylinders())?;
+        if spec.depth == 0 {
+            return Err(SpecError::new("queue", "a depth of 0: expected at least 1"));
+        }
+        if let WriteCache::Full { high_water, runs, .. } = spec.write_cache
+            && (!(0.0..=1.0).contains(&high_water) || runs == 0)
+        {
+            let what = format!(
+                "a high-water mark of {high_water} and {runs} runs: expected 0 to 1, at least 1"
+            );
+            return Err(SpecError::new("write cache", what));
+        }
+        if spec.cache.segments > 0 && spec.cache.segment_sectors == 0 {
+            return Err(SpecError::new("cache", "segments of no size"));
+        }
+        let jog_ns = match spec.read_after_write_jog && geometry.cylinders() > 1 {
+            true => seek.time_ns(1),
+            false => 0,
+        };
+        let mechanics = Mechanics {
+            geometry,
+            seek,
+            head_switch_ns: spec.head_switch_ns,
+            write_settle_ns: spec.write_settle_ns,
+            jog_ns,
+            read_on_arrival: spec.cache.read_on_arrival,
+        };
+        Ok(Disk {
+            mechanics,
+            cache: Cache::new(spec.cache),
+            queue: Queue::new(spec.policy),
+            arm: Arm::default(),
+            work: None,
+            free_since: 0,
+            electronics_free: 0,
+            bus_free: 0,
+            last_was_write: false,
+            served_host_last: false,
+            waiting: VecDeque::new(),
+            stalled: VecDeque::new(),
+            flushes: VecDeque::new(),
+            dirty: DirtyMap::default(),
+            flying: Vec::new(),
+            ahead: BinaryHeap::new(),
+            done: Vec::new(),
+            in_drive: 0,
+            sequence: 0,
+            journal: None,
+            spec,
+        })
+    }
+
+    /// Its description.
+    pub fn spec(&self) -> &DiskSpec {
+        &self.spec
+    }
+    /// Its layout.
+    pub fn geometry(&self) -> &Geometry {
+        &self.mechanics.geometry
+    }
+    /// Keeps a record of what reaches the medium, for tests. It grows with the run.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Vec::new());
+    }
+    /// What has reached the medium since [`keep_journal`](Self::keep_journal).
+    pub fn journal(&self) -> &[MediaWrite] {
+        self.journal.as_deref().unwrap_or_default()
+    }
+
+    /// The least time any request of `count` sectors can take, ns: the smallest overhead, and the
+    /// bus.
+    pub fn minimum_service_ns(&self, op: Op, count: u64) -> u64 {
+        let o = &self.spec.overheads;
+        let least = |a: After, b: After| {
+            u64::from(a.read_ns.min(a.write_ns).min(b.read_ns).min(b.write_ns))
+        };
+        match op {
+            Op::Read => {
+                least(o.read_hit, o.read_miss) + count * u64::from(self.spec.bus.read_sector_ns)
+            }
+            Op::Write => {
+                let command = least(o.write_hit, o.write_miss);
+                let command =
+                    o.extra_disconnect.map_or(command, |e| command.min(u64::from(e.command_ns)));
+                command + count * u64::from(self.spec.bus.write_sector_ns)
+            }
+            Op::Flush | Op::Discard => 0,
+        }
+    }
+
+    fn overhead(&self, after: After) -> u64 {
+        u64::from(if self.last_was_write { after.write_ns } else { after.read_ns })
+    }
+
+    /// When the next thing happens: the arm is done, a completion is due, or the arm is free and
+    /// has something to decide.
+    fn next_ns(&self) -> Option<u64> {
+        let due = self.ahead.peek().map(|Reverse((at, ..))| *at);
+        let arm = match &self.work {
+            Some((_, until)) => Some(*until),
+            None if self.has_work() => Some(self.free_since),
+            None => None,
+        };
+        match (due, arm) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        !self.queue.is_empty() || !self.dirty.is_empty()
+    }
+
+    /// Runs until `now`. A decision due exactly then is left open unless `decide`, so that requests
+    /// submitted at the same instant still count.
+    fn run(&mut self, now: u64, decide: bool) {
+        loop {
+            let due = self.ahead.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
+            let work_ends = self.work.as_ref().map_or(u64::MAX, |(_, until)| *until);
+            if work_ends <= due && work_ends <= now {
+                self.end_work();
+            } else if due <= now {
+                // A decision before the completion comes first.
+                if self.work.is_none() && self.free_since < due && self.has_work() {
+                    self.decide(self.free_since);
+                    continue;
+                }
+                self.deliver();
+            } else if self.work.is_none() && self.has_work() {
+                let at = self.free_since;
+                if at > now || (at == now && !decide) {
+                    return;
+                }
+                self.decide(at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Hands out the earliest completion; its place in the drive goes to who waits.
+    fn deliver(&mut self) {
+        let Some(Reverse((at, _, due))) = self.ahead.pop() else { return };
+        let path = if due.cached { Path::Cache } else { Path::Medium };
+        self.done.push(Completion {
+            id: due.id,
+            submitted: Nanos(due.submitted),
+            began: Nanos(due.began),
+            at: Nanos(at),
+            path,
+        });
+        self.in_drive -= 1;
+        if let Some((request, submitted)) = self.waiting.pop_front() {
+            self.admit(request, submitted, at);
+        }
+    }
+
+    fn complete(&mut self, pending: &Pending, began: u64, at: u64, cached: bool) {
+        let due = Due { id: pending.request.id, submitted: pending.submitted, began, cached };
+        self.ahead.push(Reverse((at, pending.sequence, due)));
+    }
+
+    /// Takes a request into the drive at `now`: the electronics answer it, or it queues for the arm.
+    fn admit(&mut self, request: Request, submitted: u64, now: u64) {
+        self.in_drive += 1;
+        self.sequence += 1;
+        let sequence = self.sequence;
+        let mut pending = Pending { request, submitted, sequence, oldest: sequence };
+        match request.op {
+            Op::Read => match self.read_hits(&request, now) {
+                true => self.serve_hit(&pending, now),
+                false => self.enqueue(pending, now),
+            },
+            Op::Write => match self.write_cache_takes(&request) {
+                Some(true) => self.accept_write(&pending, now),
+                Some(false) => self.stalled.push_back(pending),
+                None => {
+                    let start = request.start.0;
+                    if let Some(oldest) = self.dirty.remove(start, request.count.0) {
+                        pending.oldest = oldest;
+                    }
+                    self.enqueue(pending, now);
+                }
+            },
+            Op::Flush => {
+                self.flushes.push_back(pending);
+                self.check_flushes(now);
+            }
+            Op::Discard => {
+                self.dirty.remove(request.start.0, request.count.0);
+                self.cache.forget(request.start.0, request.end());
+                let began = now.max(self.electronics_free);
+                let at = began + u64::from(self.spec.overheads.write_hit.read_ns);
+                self.electronics_free = at;
+                self.complete(&pending, began, at, true);
+            }
+        }
+        self.wake(now);
+    }
+
+    /// A free arm with new work decides no earlier than the work came.
+    fn wake(&mut self, now: u64) {
+        if self.work.is_none() && self.free_since < now {
+            self.free_since = now;
+        }
+    }
+
+    fn enqueue(&mut self, pending: Pending, now: u64) {
+        if self.work.is_none() && !self.has_work() {
+            self.free_since = self.free_since.max(now);
+        }
+        self.queue.push(&self.mechanics, pending);
+    }
+
+    fn read_hits(&mut self, request: &Request, now: u64) -> bool {
+        // While a buffer with appended writes is dirty, every other command waits for it.
+        if matches!(self.spec.write_cache, WriteCache::Appending { .. }) && !self.is_clean() {
+            return false;
+        }
+        if self.dirty.covers(request.start.0, request.count.0) {
+            return true;
+        }
+        if self.spec.cache.segments == 0 || self.dirty.touches(request.start.0, request.count.0) {
+            return false;
+        }
+        self.run_read_ahead(now);
+        matches!(self.cache.lookup(&self.mechanics, request.start.0, request.end()), Lookup::Hit)
+    }
+
+    fn is_clean(&self) -> bool {
+        self.dirty.is_empty() && self.flying.is_empty()
+    }
+
+    fn run_read_ahead(&mut self, now: u64) {
+        if let Some(arm) = self.cache.run(&self.mechanics, now) {
+            self.arm = arm;
+        }
+    }
+
+    fn serve_hit(&mut self, pending: &Pending, now: u64) {
+        let request = &pending.request;
+        let began = now.max(self.electronics_free);
+        let transfer = request.count.0 * u64::from(self.spec.bus.read_sector_ns);
+        let o = &self.spec.overheads;
+        let ready = began + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
+        let at = ready.max(self.bus_free) + transfer + u64::from(o.read_completion_ns);
+        self.electronics_free = at;
+        self.bus_free = at;
+        let idle = (self.work.is_none() && self.queue.is_empty()).then_some(self.arm);
+        let range = (request.start.0, request.end());
+        self.cache.served(&self.mechanics, range, now, idle);
+        self.last_was_write = false;
+        self.complete(pending, began, at, true);
+    }
+
+    /// Some(true): the write cache takes it now. Some(false): it will, once there is room. None: it
+    /// goes to the medium.
+    fn write_cache_takes(&self, request: &Request) -> Option<bool> {
+        if request.fua {
+            return None;
+        }
+        match self.spec.write_cache {
+            WriteCache::Off => None,
+            WriteCache::Appending { streams } => {
+                if request.count.0 > self.spec.cache.segment_sectors {
+                    return None;
+                }
+                let appends = |dirty: &Dirty| {
+                    dirty.end() == request.start.0
+                        && self.run_length(dirty) + request.count.0
+                            <= self.spec.cache.segment_sectors
+                };
+                let fits = self.stalled.is_empty()
+                    && (self.is_clean()
+                        || (self.dirty.len() <= streams as usize
+                            && self.dirty.before(request.start.0).take(1).any(appends)));
+                Some(fits)
+            }
+            WriteCache::Full { size, .. } if request.count.0 > size => None,
+            WriteCache::Full { size, runs, .. } => {
+                let flying: u64 = self.flying.iter().map(|dirty| dirty.count).sum();
+                let room = self.dirty.sectors() + flying + request.count.0 <= size
+                    && self.dirty.len() + self.flying.len() < runs as usize;
+                Some(room && self.stalled.is_empty())
+            }
+        }
+    }
+
+    /// How long the dirty stream is that ends with `last`.
+    fn run_length(&self, last: &Dirty) -> u64 {
+        let mut length = last.count;
+        for dirty in self.dirty.before(last.start) {
+            if dirty.end() != last.end() - length {
+                break;
+            }
+            length += dirty.count;
+        }
+        length
+    }
+
+    fn accept_write(&mut self, pending: &Pending, now: u64) {
+        let request = &pending.request;
+        let began = now.max(self.electronics_free);
+        let o = &self.spec.overheads;
+        let ready = began + self.overhead(o.write_hit) + u64::from(o.data_preparation_ns);
+        let transfer = request.count.0 * u64::from(self.spec.bus.write_sector_ns);
+        let at = ready.max(self.bus_free) + transfer + u64::from(o.write_completion_ns);
+        self.electronics_free = at;
+        self.bus_free = at;
+        self.last_was_write = true;
+        self.run_read_ahead(now);
+        self.cache.written(request.start.0, request.end());
+        let (start, count) = (request.start.0, request.count.0);
+        if self.work.is_none() && !self.has_work() {
+            self.free_since = self.free_since.max(at);
+        }
+        self.dirty.insert(Dirty { start, count, oldest: pending.sequence, writer: request.id });
+        self.complete(pending, began, at, true);
+    }
+
+    /// The arm is free at `at`: what does it do next?
+    fn decide(&mut self, at: u64) {
+        let pressed = match self.spec.write_cache {
+            WriteCache::Off => false,
+            WriteCache::Appending { .. } => !self.dirty.is_empty(),
+            WriteCache::Full { size, high_water, .. } => {
+                !self.flushes.is_empty()
+                    || !self.stalled.is_empty()
+                    || self.dirty.sectors() as f64 > size as f64 * high_water
+            }
+        };
+        // Under pressure writing back and reads take turns.
+        let appending = matches!(self.spec.write_cache, WriteCache::Appending { .. });
+        let back = !self.dirty.is_empty()
+            && (self.queue.is_empty() || (pressed && (appending || self.served_host_last)));
+        self.run_read_ahead(at);
+        if back {
+            self.served_host_last = false;
+            self.write_back(at);
+            return;
+        }
+        let o = &self.spec.overheads;
+        let overheads = (self.overhead(o.read_miss) as u32, self.overhead(o.write_miss) as u32);
+        let stream = self.cache.stream().and_then(|stream| self.queue.take_stream(stream));
+        let next = stream.or_else(|| self.queue.take(&self.mechanics, self.arm, at, overheads));
+        if let Some(pending) = next {
+            self.served_host_last = true;
+            match pending.request.op {
+                Op::Write => self.write_media(pending, at),
+                _ => self.read_media(pending, at),
+            }
+        }
+    }
+
+    fn read_media(&mut self, pending: Pending, at: u64) {
+        let (start, end) = (pending.request.start.0, pending.request.end());
+        let count = pending.request.count.0;
+        let found = match self.dirty.touches(start, count) {
+            true => Lookup::Miss,
+            false => self.cache.lookup(&self.mechanics, start, end),
+        };
+        let o = &self.spec.overheads;
+        let sector = u64::from(self.spec.bus.read_sector_ns);
+        let after_data = u64::from(o.read_completion_ns);
+        match found {
+            Lookup::Hit => {
+                // It came into the buffer since it was queued.
+                self.serve_hit(&pending, at);
+                self.free_since = at;
+            }
+            Lookup::Coming { at: read } => {
+                let ready = at + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
+                let data = (ready + count * sector).max(read + sector).max(self.bus_free);
+                self.bus_free = data;
+                self.cache.served(&self.mechanics, (start, end), at, None);
+                self.last_was_write = false;
+                self.complete(&pending, at, data + after_data, true);
+                // The arm reads on; the next decision comes when this one's data has passed.
+                self.free_since = read.max(at);
+            }
+            Lookup::Partial { .. } | Lookup::Miss => {
+                let from = match found {
+                    Lookup::Partial { missing } => missing,
+                    _ => start,
+                };
+                let began = at + self.overhead(o.read_miss);
+                let (media_end, data) = self.read_sweep(began, from, &pending.request);
+                let data = data.max(self.bus_free);
+                self.bus_free = data;
+                self.last_was_write = false;
+                self.complete(&pending, at, data + after_data, false);
+                self.work = Some((Work::Host(pending), media_end));
+            }
+        }
+    }
+
+    /// Reads `from..` the request's end. Returns when the medium is done and when the last sector
+    /// has crossed the bus.
+    fn read_sweep(&mut self, began: u64, from: u64, request: &Request) -> (u64, u64) {
+        let (start, end, count) = (request.start.0, request.end(), request.count.0);
+        let sector = u64::from(self.spec.bus.read_sector_ns);
+        let o = &self.spec.overheads;
+        let reselect = match self.spec.bus.disconnects {
+            true => u64::from(o.first_reselect_ns),
+            false => 0,
+        };
+        // Preparing to send runs while the medium is awaited.
+        let bus_ready = began + u64::from(o.data_preparation_ns) + reselect;
+        // The bus is taken when this block has been read.
+        let share = (self.spec.bus.read_watermark * count as f64).ceil() as u64;
+        let mark = start + share.clamp(1, count) - 1;
+        let mut bus_from = began;
+        let mut data = 0;
+        let turn = self.mechanics.geometry.turn_ns();
+        let mut kept_from = start;
+        let mut first = true;
+        let (media_end, arm) =
+            self.mechanics.sweep(self.arm, began, (from, end - from), false, |pass| {
+                let per_track = pass.extent.sectors_per_track;
+                let last = pass.lbn + pass.extent.blocks - 1;
+                let first_read = pass.start + turn / per_track;
+                // After a sector is read, it and those after it still have to cross the bus.
+                data = data.max(first_read + (end - pass.lbn) * sector);
+                data = data.max(pass.end + (end - last) * sector);
+                if (pass.lbn..=last).contains(&mark) {
+                    bus_from = pass.start + (mark + 1 - pass.lbn) * turn / per_track;
+                }
+                if first && from == start {
+                    let passed = (pass.start - pass.arrived) * per_track / turn;
+                    kept_from = start - passed.min(u64::from(pass.extent.place.sector)).min(start);
+                }
+                first = false;
+            });
+        self.arm = arm;
+        if !self.spec.cache.free_blocks {
+            kept_from = start;
+        }
+        if self.spec.cache.segments > 0 {
+            self.cache.filled(&self.mechanics, (kept_from, start, end), arm, media_end);
+        }
+        (media_end, data.max(bus_from.max(bus_ready) + count * sector))
+    }
+
+    fn write_media(&mut self, pending: Pending, at: u64) {
+        let (start, count) = (pending.request.start.0, pending.request.count.0);
+        let o = &self.spec.overheads;
+        let sector = u64::from(self.spec.bus.write_sector_ns);
+        let reselect = u64::from(o.first_reselect_ns);
+        let (seek_from, data_from, let_go) = match &o.extra_disconnect {
+            None => {
+                let began = at + self.overhead(o.write_miss);
+                let data_from = began + u64::from(o.data_preparation_ns);
+                let seek_from = match self.spec.bus.write_holds_arm {
+                    true => data_from + count * sector,
+                    false => began,
+                };
+                (seek_from, data_from, u64::from(o.write_disconnect_ns))
+            }
+            Some(extra) => {
+                let gone = at + u64::from(extra.command_ns) + u64::from(extra.disconnect_ns);
+                let data_from = gone
+                    + u64::from(extra.inter_disconnect_ns)
+                    + u64::from(o.data_preparation_ns)
+                    + reselect;
+                let seek_from = gone + u64::from(extra.seek_delta_ns);
+                (seek_from, data_from, u64::from(extra.second_disconnect_ns))
+            }
+        };
+        let data_from = data_from.max(self.bus_free);
+        self.bus_free = data_from + count * sector + let_go;
+        self.cache.stop();
+        self.cache.written(start, start + count);
+        let (end, arm) = self.write_sweep(seek_from, data_from, start, count);
+        self.arm = arm;
+        self.last_was_write = true;
+        let again = match self.spec.bus.disconnects {
+            true => u64::from(o.other_reselect_ns),
+            false => 0,
+        };
+        let done = end.max(self.bus_free) + again + u64::from(o.write_completion_ns);
+        self.complete(&pending, at, done, false);
+        self.work = Some((Work::Host(pending), end));
+    }
+
+    /// Writes `count` blocks that begin to cross the bus at `data_from`. A head that is there before
+    /// its data waits a turn.
+    fn write_sweep(&self, seek_from: u64, data_from: u64, start: u64, count: u64) -> (u64, Arm) {
+        let sector = u64::from(self.spec.bus.write_sector_ns);
+        let turn = self.mechanics.geometry.turn_ns();
+        let extent = self.mechanics.geometry.extent(start, count);
+        let on_medium = turn / extent.sectors_per_track;
+        // Each block must have come before its sector passes: the first and the last decide.
+        let first = data_from + sector;
+        let last =
+            (data_from + extent.blocks * sector).saturating_sub((extent.blocks - 1) * on_medium);
+        let place = extent.place;
+        let arrives =
+            u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
+        let data = first.max(last) + u64::from(self.spec.overheads.write_start_ns);
+        let ready = data.saturating_sub(arrives).max(seek_from);
+        self.mechanics.sweep(self.arm, ready, (start, count), true, |_| ())
+    }
+
+    /// Writes one run of dirty data back: the one with the shortest positioning among those near
+    /// the arm in address order.
+    fn write_back(&mut self, at: u64) {
+        const NEAR: usize = 16;
+        const RUN: u64 = 2048;
+        let here = self.nearest_block();
+        let appending = matches!(self.spec.write_cache, WriteCache::Appending { .. });
+        let cost = |dirty: &Dirty| {
+            let place = self.mechanics.geometry.locate(dirty.start);
+            let arrived = at
+                + u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
+            arrived + self.mechanics.wait_ns(arrived, place.angle_ns)
+        };
+        let begins_run = |dirty: &&Dirty| {
+            !self.dirty.before(dirty.start).next().is_some_and(|d| d.end() == dirty.start)
+        };
+        let ahead = self.dirty.from(here).filter(begins_run).take(NEAR);
+        let behind = self.dirty.before(here).filter(begins_run).take(NEAR);
+        let oldest = |dirty: &Dirty| if appending { dirty.oldest } else { 0 };
+        let best = ahead
+            .chain(behind)
+            .min_by_key(|dirty| (oldest(dirty), cost(dirty), dirty.start))
+            .or_else(|| self.dirty.from(0).next())
+            .map(|dirty| dirty.start);
+        let Some(start) = best else { return };
+        self.dirty.take_run(start, RUN, &mut self.flying);
+        let count = self.flying.iter().map(|dirty| dirty.count).sum();
+        self.cache.stop();
+        let (end, arm) = self.mechanics.sweep(self.arm, at, (start, count), true, |_| ());
+        self.arm = arm;
+        self.work = Some((Work::WriteBack, end));
+    }
+
+    /// A block near the arm, for looking up dirty data in address order.
+    fn nearest_block(&self) -> u64 {
+        let geometry = &self.mechanics.geometry;
+        let share = f64::from(self.arm.cylinder) / f64::from(geometry.cylinders());
+        (share * geometry.capacity() as f64) as u64
+    }
+
+    fn end_work(&mut self) {
+        let Some((work, at)) = self.work.take() else { return };
+        self.free_since = at;
+        match work {
+            Work::Host(pending) => {
+                if let (Op::Write, Some(journal)) = (pending.request.op, &mut self.journal) {
+                    let request = pending.request;
+                    journal.push(MediaWrite {
+                        start: request.start.0,
+                        count: request.count.0,
+                        writer: request.id,
+                        at: Nanos(at),
+                    });
+                }
+            }
+            Work::WriteBack => {
+                if let Some(journal) = &mut self.journal {
+                    journal.extend(self.flying.iter().map(|dirty| MediaWrite {
+                        start: dirty.start,
+                        count: dirty.count,
+                        writer: dirty.writer,
+                        at: Nanos(at),
+                    }));
+                }
+                self.flying.clear();
+                self.take_stalled(at);
+            }
+        }
+        self.check_flushes(at);
+    }
+
+    /// Room came free: writes that waited for it go in, in order.
+    fn take_stalled(&mut self, at: u64) {
+        let mut stalled = std::mem::take(&mut self.stalled);
+        while let Some(pending) = stalled.front().copied() {
+            if self.write_cache_takes(&pending.request) != Some(true) {
+                break;
+            }
+            stalled.pop_front();
+            self.accept_write(&pending, at);
+        }
+        self.stalled = stalled;
+    }
+
+    /// Completes each flush whose earlier writes are all on the medium.
+    fn check_flushes(&mut self, at: u64) {
+        while let Some(flush) = self.flushes.front().copied() {
+            let barrier = flush.sequence;
+            let queued = |p: &Pending| p.request.op == Op::Write && p.oldest < barrier;
+            let working = match &self.work {
+                Some((Work::Host(pending), _)) => queued(pending),
+                _ => false,
+            };
+            if working
+                || self.queue.pending().iter().any(queued)
+                || self.stalled.iter().any(queued)
+                || self.flying.iter().any(|dirty| dirty.oldest < barrier)
+                || self.dirty.older_than(barrier)
+            {
+                return;
+            }
+            self.flushes.pop_front();
+            let began = at.max(self.electronics_free);
+            let done = began + u64::from(self.spec.overheads.write_hit.write_ns);
+            self.complete(&flush, began, done, true);
+        }
+    }
+}
+
+impl Device for Disk {
+    fn submit(&mut self, request: Request, now: Nanos) {
+        self.run(now.0, false);
+        let no_data = matches!(request.op, Op::Flush);
+        let beyond = request.end() > self.mechanics.geometry.capacity() || request.count.0 == 0;
+        if beyond && !no_data {
+            self.done.push(Completion {
+                id: request.id,
+                submitted: now,
+                began: now,
+                at: now,
+                path: Path::OutOfRange,
+            });
+            return;
+        }
+        match self.in_drive < self.spec.depth {
+            true => self.admit(request, now.0, now.0),
+            false => self.waiting.push_back((request, now.0)),
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        match self.done.first() {
+            Some(done) => Some(done.at),
+            None => self.next_ns().map(Nanos),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.run(now.0, false);
+        if self.done.is_empty() {
+            self.run(now.0, true);
+        }
+        done.append(&mut self.done);
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.spec.depth
+    }
+
+    fn capacity(&self) -> Sectors {
+        Sectors(self.mechanics.geometry.capacity())
+    }
+
+    fn view(&self) -> View {
+        let flying: u64 = self.flying.iter().map(|dirty| dirty.count).sum();
+        View {
+            outstanding: self.in_drive + self.waiting.len() as u32,
+            busy: u32::from(self.work.is_some()),
+            units: 1,
+            cylinder: Some(self.arm.cylinder),
+            dirty: Sectors(self.dirty.sectors() + flying),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! End to end, on the real kernel: one file for each verb.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod compare;
+mod guard;
+mod inspect;
+mod machine;
+mod restore;
+mod words;
