@@ -6,10 +6,12 @@
 //! Each turn runs both, in alternating order; a case's figure is the median of the turns' ratios, with
 //! the 95 % interval of that median (from order statistics, so that no distribution is assumed), so
 //! that what disturbs the machine for a while disturbs both. Many short turns settle more than a few
-//! long ones. fio gets the settings that are
-//! equivalent to ours: registered file and buffers, submission and completion in batches, no map of
-//! blocks already visited, nothing dropped from the page cache, threads. CPU time is that of the client thread over the measured span, by
-//! getrusage, for both. `--check` makes a missed promise exit code 1.
+//! long ones.
+//!
+//! fio gets the settings that are equivalent to ours: registered file and buffers, submission and
+//! completion in batches, no map of blocks already visited, nothing dropped from the page cache,
+//! threads. CPU time is that of the client thread over the measured span, by getrusage, for both.
+//! `--check` makes a missed promise exit code 1.
 
 use load::{LayOut, LoadSpec, Target, lay_out, run};
 use plan::{EngineKind, Job, Workload};

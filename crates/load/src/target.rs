@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io,
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::{ffi::OsStrExt, fs::FileTypeExt},
     },
     path::{Path, PathBuf},
@@ -54,7 +54,8 @@ impl Target {
 
     /// What a client needs to open it.
     pub(crate) fn opening(&self) -> Opening {
-        Opening(self.open_path())
+        let held = self.device_fd.as_ref().map(AsRawFd::as_raw_fd);
+        Opening { path: self.open_path(), held }
     }
 
     /// Whether the job can go there at all, found before any client begins.
@@ -119,9 +120,17 @@ impl Target {
 
 /// Where a client opens the target: each has an open file of its own, as processes of a database do,
 /// so that the kernel's read-ahead follows each by itself.
-pub(crate) struct Opening(PathBuf);
+pub(crate) struct Opening {
+    path: PathBuf,
+    held: Option<RawFd>,
+}
 
 impl Opening {
+    /// The descriptor without which the target cannot be opened.
+    pub fn held(&self) -> Option<RawFd> {
+        self.held
+    }
+
     /// Opens it as a job's client does. Reads alone need no permission to write.
     pub fn open(&self, job: &Job) -> io::Result<OwnedFd> {
         let mut flags = libc::O_CLOEXEC;
@@ -140,7 +149,7 @@ impl Opening {
                 OpenSync::ODsync => libc::O_DSYNC,
             };
         }
-        open(&self.0, flags)
+        open(&self.path, flags)
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
 };
 use units::Bytes;
 
@@ -135,6 +136,15 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        let unmounted = || Command::new("umount").arg(&self.0).status().is_ok_and(|s| s.success());
+        // A process that another test forked may hold a file open until it has closed it.
+        if !(0..50).any(|_| {
+            unmounted() || {
+                std::thread::sleep(Duration::from_millis(100));
+                false
+            }
+        }) {
+            eprintln!("{} is still mounted", self.0.display());
+        }
     }
 }
