@@ -182,6 +182,10 @@ impl Array {
     pub fn layout(&self) -> Layout {
         self.layout
     }
+    /// Reads go by this policy from now on.
+    pub fn set_read_policy(&mut self, policy: ReadPolicy) {
+        self.spec.read_policy = policy;
+    }
     /// Requests given to drives since the beginning.
     pub fn drive_operations(&self) -> u64 {
         self.drive_operations
@@ -370,6 +374,7 @@ impl Array {
             (Op::Discard, cache) => {
                 if let Some(cache) = cache {
                     cache.forget(request.start.0, request.count.0);
+                    self.take_stalled(now);
                 }
                 self.start(request, submitted, now);
             }

@@ -288,6 +288,9 @@ impl Disk {
                 let at = began + u64::from(self.spec.overheads.write_hit.read_ns);
                 self.electronics_free = at;
                 self.complete(&pending, began, at, true);
+                // What it dropped may have been in somebody's way.
+                self.take_stalled(now);
+                self.check_flushes(now);
             }
         }
         self.wake(now);
@@ -661,9 +664,9 @@ impl Disk {
                     }));
                 }
                 self.flying.clear();
-                self.take_stalled(at);
             }
         }
+        self.take_stalled(at);
         self.check_flushes(at);
     }
 
