@@ -64,8 +64,9 @@ fn number_and_unit<'a>(
     example: &'static str,
 ) -> Result<(f64, &'a str), ParseError> {
     let trimmed = text.trim();
-    let end =
-        trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+    let end = trimmed
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(trimmed.len());
     let no_number = || ParseError::NoNumber { text: text.to_owned(), what, example };
     let number: f64 = trimmed[..end].replace('_', "").parse().map_err(|_| no_number())?;
     Ok((number, trimmed[end..].trim()))

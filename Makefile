@@ -1,0 +1,36 @@
+# `make demo` and `make test` are all that a newcomer needs; both install what is missing.
+
+.PHONY: all packages build check fmt clippy test demo bench clean
+
+all: build
+
+packages:
+	@tools/install-packages
+
+build: packages
+	cargo build --release --locked
+
+# What must pass before a change lands.
+check: fmt clippy test
+
+fmt:
+	cargo fmt --all -- --check
+
+clippy: packages
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Real loop devices, real filesystems; as root, or the tests that need root say so and are skipped.
+test: packages
+	cargo test --workspace --locked
+
+# All schedulers of this kernel, in about three minutes, on a loop device of its own.
+demo: build
+	@tools/demo
+
+# Ratios against peers in the same run; see docs/performance.md.
+bench: packages
+	cargo bench --locked -p load
+	cargo bench --locked -p device
+
+clean:
+	cargo clean

@@ -1,0 +1,29 @@
+//! From what was recorded to what may be said: estimates with errors, each cell against its
+//! baseline, the noise floor, verdicts, findings.
+//!
+//! What lives here is pure: no clock, no file, no printing. Data flows: a [`record::Run`] →
+//! [`Analysis::of`] → `report`, and back to `runner`, which asks between rounds whether all is
+//! settled.
+//!
+//! # The statistics
+//!
+//! Trials run in rounds: every cell once a round, in random order, the baseline twice. For each
+//! round the logarithm of a cell's figure less the mean logarithm of the round's two baselines is one
+//! observation of the ratio; slow drift of the machine cancels within a round. The mean of the
+//! observations has a Student-t interval whose level is corrected for the number of cells compared
+//! and for the number of looks at the data (Bonferroni). The two baselines of a round differ by
+//! nothing but noise: that pair is the noise floor.
+
+mod comparison;
+mod estimate;
+pub mod findings;
+mod metric;
+mod noise;
+mod summary;
+
+pub use comparison::{Comparison, Correction, Verdict, compare};
+pub use estimate::{Estimate, t_quantile};
+pub use findings::Finding;
+pub use metric::{Metric, fairness};
+pub use noise::NoiseFloor;
+pub use summary::{Analysis, CellSummary, ComparedCell, Group};

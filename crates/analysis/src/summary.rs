@@ -1,0 +1,260 @@
+//! The whole of a run: conditions, baselines, cells, verdicts.
+
+use crate::{
+    Comparison, Correction, Estimate, Finding, Metric, NoiseFloor, Verdict, compare, findings,
+};
+use plan::Factor;
+use record::{Histogram, Measurement, Outcome, Run, Trial};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// What may be said of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Analysis {
+    /// One for each condition.
+    pub groups: Vec<Group>,
+    /// How intervals were widened.
+    pub correction: Correction,
+    /// Causes, with the counters that show them.
+    pub findings: Vec<Finding>,
+}
+
+/// The cells that are compared with one another: those under the same conditions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Group {
+    /// The conditions' levels, or nothing when there is only one condition.
+    pub condition: String,
+    /// The baseline, both its trials a round together.
+    pub baseline: CellSummary,
+    /// The baseline against itself, by figure.
+    pub noise: Vec<(Metric, NoiseFloor)>,
+    /// The others.
+    pub cells: Vec<ComparedCell>,
+}
+
+/// A cell and how it compares.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparedCell {
+    /// What it did.
+    pub summary: CellSummary,
+    /// Against the baseline, by figure.
+    pub comparisons: Vec<Comparison>,
+    /// Whether it was dropped before the end.
+    pub dropped: bool,
+}
+
+/// What a cell's trials gave together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// The cell's place in the plan.
+    pub cell: usize,
+    /// The levels of what is compared, for tables.
+    pub label: String,
+    /// The same with the factors' names, for sentences.
+    pub phrase: String,
+    /// Trials that count.
+    pub valid: usize,
+    /// Trials that were measured and do not count, or failed, each with its reason.
+    pub lost: Vec<String>,
+    /// Operations a second.
+    pub throughput: Option<Estimate>,
+    /// Bytes a second, mean.
+    pub bytes_per_second: f64,
+    /// Latency over all trials: median, 99th and 99.9th percentile, longest.
+    pub latency: Option<LatencySummary>,
+    /// Jain's index of the clients' shares, mean; without several clients none.
+    pub fairness: Option<f64>,
+    /// Counters, mean over the measured seconds of all trials.
+    pub counters: BTreeMap<String, f64>,
+    /// CPU time of the generator an operation, in nanoseconds.
+    pub generator_ns_per_operation: Option<f64>,
+}
+
+/// Latencies of all trials of a cell together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LatencySummary {
+    /// Median.
+    pub p50: Nanos,
+    /// 99th percentile.
+    pub p99: Nanos,
+    /// 99.9th percentile.
+    pub p999: Nanos,
+    /// The longest.
+    pub max: Nanos,
+    /// Whether it is response time, from the intended start.
+    pub response: bool,
+}
+
+impl Analysis {
+    /// Of what a run has recorded so far.
+    pub fn of(run: &Run) -> Analysis {
+        let compared = run.plan.cells.iter().filter(|cell| cell.baseline.is_some()).count();
+        let correction = Correction { cells: compared, looks: run.plan.timing.looks().len() };
+        let groups =
+            run.plan.baselines().into_iter().map(|place| group(run, place, correction)).collect();
+        let mut analysis = Analysis { groups, correction, findings: Vec::new() };
+        analysis.findings = findings::all(run, &analysis);
+        analysis
+    }
+
+    /// Whether every comparison of throughput and of the 99th percentile has a verdict.
+    pub fn settled(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.cells).all(|cell| {
+            let judged = |metric| {
+                cell.comparisons
+                    .iter()
+                    .find(|comparison| comparison.metric == metric)
+                    .is_some_and(|comparison| comparison.verdict != Verdict::NotSettled)
+            };
+            cell.dropped || (judged(Metric::Throughput) && judged(Metric::P99))
+        })
+    }
+}
+
+impl ComparedCell {
+    /// The comparison in one figure, if it could be made.
+    pub fn comparison(&self, metric: Metric) -> Option<&Comparison> {
+        self.comparisons.iter().find(|comparison| comparison.metric == metric)
+    }
+
+    /// Whether it is worse in throughput and not better in latency: nobody would choose it.
+    pub fn lost(&self) -> bool {
+        let verdict = |metric| self.comparison(metric).map(|comparison| comparison.verdict);
+        verdict(Metric::Throughput) == Some(Verdict::Worse)
+            && matches!(verdict(Metric::P99), Some(Verdict::Worse | Verdict::NoDifference))
+    }
+}
+
+fn group(run: &Run, place: usize, correction: Correction) -> Group {
+    let conditions = run.plan.conditions();
+    let conditions_only = run.plan.compared().is_empty();
+    let shown = if conditions_only { conditions.clone() } else { run.plan.compared() };
+    let condition = match conditions.is_empty() || conditions_only {
+        true => String::new(),
+        false => run.plan.cells[place].label(&conditions),
+    };
+    let dropped = run.dropped_cells();
+    let cells = (0..run.plan.cells.len())
+        .filter(|&cell| run.plan.cells[cell].baseline == Some(place))
+        .map(|cell| ComparedCell {
+            summary: summary(run, cell, &shown),
+            comparisons: Metric::ALL
+                .into_iter()
+                .filter_map(|metric| {
+                    compare(
+                        metric,
+                        &log_ratios(run, metric, cell, place),
+                        correction,
+                        run.plan.margin,
+                    )
+                })
+                .collect(),
+            dropped: dropped.contains(&cell),
+        })
+        .collect();
+    let noise = Metric::ALL
+        .into_iter()
+        .filter_map(|metric| {
+            Some((metric, NoiseFloor::of(&baseline_differences(run, metric, place), correction)?))
+        })
+        .collect();
+    Group { condition, baseline: summary(run, place, &shown), noise, cells }
+}
+
+/// A figure's logarithm by round and replica, in the trials of a cell that count.
+fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
+    run.trials
+        .iter()
+        .filter(|trial| trial.cell == cell)
+        .filter_map(|trial| {
+            let value = metric.of(trial.measurement()?)?;
+            (value > 0.0).then(|| ((trial.round, trial.replica), value.ln()))
+        })
+        .collect()
+}
+
+/// One observation a round: the cell's logarithm less the mean of the baselines'.
+fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
+    let baseline = logs(run, metric, baseline);
+    logs(run, metric, cell)
+        .into_iter()
+        .filter_map(|((round, _), value)| {
+            let same_round: Vec<f64> =
+                [0, 1].iter().filter_map(|&r| baseline.get(&(round, r)).copied()).collect();
+            let count = same_round.len() as f64;
+            (count > 0.0).then(|| value - same_round.iter().sum::<f64>() / count)
+        })
+        .collect()
+}
+
+fn baseline_differences(run: &Run, metric: Metric, baseline: usize) -> Vec<f64> {
+    let logs = logs(run, metric, baseline);
+    logs.iter()
+        .filter(|((_, replica), _)| *replica == 0)
+        .filter_map(|((round, _), value)| Some(value - logs.get(&(*round, 1))?))
+        .collect()
+}
+
+fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
+    let trials: Vec<&Trial> = run.trials.iter().filter(|trial| trial.cell == cell).collect();
+    let measured: Vec<&Measurement> = trials.iter().filter_map(|t| t.measurement()).collect();
+    let lost = trials
+        .iter()
+        .filter_map(|trial| match &trial.outcome {
+            Outcome::Valid(_) => None,
+            Outcome::Void { reason } => Some(format!("void: {reason}")),
+            Outcome::Failed { reason } => Some(format!("failed: {reason}")),
+        })
+        .collect();
+    let seconds: f64 = measured.iter().map(|m| m.span.as_secs_f64()).sum();
+    let operations: u64 = measured.iter().map(|m| m.job.operations()).sum();
+    let bytes: u64 = measured.iter().map(|m| m.job.bytes().0).sum();
+    let cpu: u64 = measured.iter().map(|m| m.generator.user.0 + m.generator.system.0).sum();
+    CellSummary {
+        cell,
+        label: run.plan.cells[cell].label(shown),
+        phrase: run.plan.cells[cell].phrase(shown),
+        valid: measured.len(),
+        lost,
+        throughput: Estimate::of(&values(&measured, Metric::Throughput)),
+        bytes_per_second: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
+        latency: latency(&measured),
+        fairness: Estimate::of(&values(&measured, Metric::Fairness)).map(|e| e.mean),
+        counters: mean_counters(&measured),
+        generator_ns_per_operation: (operations > 0).then(|| cpu as f64 / operations as f64),
+    }
+}
+
+fn values(measured: &[&Measurement], metric: Metric) -> Vec<f64> {
+    measured.iter().filter_map(|m| metric.of(m)).collect()
+}
+
+fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
+    let mut all = Histogram::new();
+    let mut response = false;
+    for measurement in measured {
+        all.merge(&measurement.job.latency());
+        response |=
+            measurement.job.reads.response.is_some() || measurement.job.writes.response.is_some();
+    }
+    Some(LatencySummary {
+        p50: all.quantile(0.5)?,
+        p99: all.quantile(0.99)?,
+        p999: all.quantile(0.999)?,
+        max: all.max()?,
+        response,
+    })
+}
+
+/// Each counter's mean over the samples of measured seconds.
+fn mean_counters(measured: &[&Measurement]) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    let samples = measured.iter().flat_map(|m| &m.counters).filter(|sample| sample.at > 0.0);
+    for (name, value) in samples.flat_map(|sample| &sample.values) {
+        let (sum, count) = sums.entry(name).or_default();
+        *sum += value;
+        *count += 1.0;
+    }
+    sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect()
+}

@@ -1,0 +1,186 @@
+//! Whether verdicts can be trusted: generated runs whose truth is known, with the noise that real
+//! machines have, looked at as often as a run with a budget looks.
+
+use analysis::{Analysis, Metric, Verdict};
+use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
+use random::Stream;
+use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial};
+use units::{Bytes, Nanos};
+
+/// How a machine's figures wander.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    /// Standard deviation of a trial's logarithm.
+    white: f64,
+    /// Correlation of neighbouring trials (first order), and its share of the noise.
+    memory: f64,
+    /// Drift of the logarithm over a round.
+    drift: f64,
+    /// Probability of a trial that something else disturbed, and by how much it loses.
+    disturbed: (f64, f64),
+}
+
+const MACHINES: [Noise; 4] = [
+    Noise { white: 0.01, memory: 0.0, drift: 0.0, disturbed: (0.0, 0.0) },
+    Noise { white: 0.02, memory: 0.8, drift: 0.0, disturbed: (0.0, 0.0) },
+    Noise { white: 0.03, memory: 0.5, drift: -0.03, disturbed: (0.0, 0.0) },
+    Noise { white: 0.03, memory: 0.3, drift: 0.01, disturbed: (0.1, 0.4) },
+];
+
+fn plan(cells: usize, rounds: u32) -> Plan {
+    let levels: Vec<Level> = (0..=cells).map(|i| Level(format!("s{i}"))).collect();
+    let offer = Offer {
+        current: [(Factor::Scheduler, levels[0].clone())].into(),
+        all: [(Factor::Scheduler, levels)].into(),
+        size_usual: Bytes::from_gib(1),
+        ..Offer::default()
+    };
+    let raw = RawPlan {
+        target: Some("/nowhere".to_owned()),
+        measure: Some(Nanos::from_secs(1)),
+        warmup: Some(Nanos::ZERO),
+        // Room for exactly this many rounds, so that the run is looked at as with a budget.
+        budget: Some(Nanos::from_millis(1301 * u64::from(rounds) * (cells as u64 + 2))),
+        ..RawPlan::default()
+    };
+    raw.resolve(&offer, &|_, _| None).unwrap()
+}
+
+/// A trial whose throughput and latency are off by `log` from the usual.
+fn measurement(log: f64, stream: &mut Stream) -> Measurement {
+    let mut job = JobMeasurement::default();
+    job.reads.operations = (100_000.0 * log.exp()) as u64;
+    let latency = Nanos::from_secs_f64(1e-3 * (-log + 0.05 * stream.normal()).exp());
+    job.reads.service.record_n(latency, job.reads.operations);
+    Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() }
+}
+
+/// A run in which cell `i + 1` is truly better than the baseline by `effects[i]` (in logarithms).
+fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
+    let plan = plan(effects.len(), rounds);
+    let mut stream = Stream::new(seed, "machine");
+    let mut wander = 0.0;
+    let mut trials = Vec::new();
+    let cells: Vec<usize> = (0..plan.cells.len()).collect();
+    let slots = plan.slots() as f64;
+    for round in 0..plan.timing.rounds {
+        for slot in round_order(seed, round, &cells, &plan.baselines()) {
+            let fresh = (1.0 - noise.memory * noise.memory).sqrt();
+            wander = noise.memory * wander + fresh * noise.white * stream.normal();
+            let mut log = wander + noise.drift * trials.len() as f64 / slots;
+            if stream.unit() < noise.disturbed.0 {
+                log -= noise.disturbed.1 * stream.unit();
+            }
+            if slot.cell > 0 {
+                log += effects[slot.cell - 1];
+            }
+            trials.push(Trial {
+                round,
+                cell: slot.cell,
+                replica: slot.replica,
+                started_at: 0,
+                applied: Vec::new(),
+                outcome: Outcome::Valid(Box::new(measurement(log, &mut stream))),
+            });
+        }
+    }
+    Run {
+        name: "generated".to_owned(),
+        started_at: 0,
+        environment: Environment::default(),
+        plan,
+        state: RunState::Done,
+        trials,
+        events: Vec::new(),
+    }
+}
+
+/// The verdicts on throughput and latency, as soon as one says "different" at any look.
+fn verdicts(run: &Run) -> Vec<[Verdict; 2]> {
+    let mut called: Vec<[Verdict; 2]> = Vec::new();
+    for look in run.plan.timing.looks() {
+        let trials = run.trials.iter().filter(|trial| trial.round < look).cloned().collect();
+        let analysis = Analysis::of(&Run { trials, ..run.clone() });
+        let now = analysis.groups[0].cells.iter().map(|cell| {
+            [Metric::Throughput, Metric::P99].map(|metric| cell.comparison(metric).unwrap().verdict)
+        });
+        called = match called.is_empty() {
+            true => now.collect(),
+            false => called
+                .iter()
+                .zip(now)
+                .map(|(before, now)| {
+                    [0, 1].map(|i| if different(before[i]) { before[i] } else { now[i] })
+                })
+                .collect(),
+        };
+    }
+    called
+}
+
+fn different(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+#[test]
+fn of_a_thousand_comparisons_with_nothing_in_them_few_are_called_different() {
+    for (machine, noise) in MACHINES.into_iter().enumerate() {
+        // 250 comparisons a machine, 1,000 in all: families of one cell and of four.
+        let mut called = [0, 0];
+        let mut count = 0;
+        for seed in 0..50 {
+            for cells in [1, 4] {
+                let rounds = 5 + (seed % 3) as u32 * 5;
+                let run = run(noise, &vec![0.0; cells], rounds, seed * 7 + cells as u64);
+                for verdicts in verdicts(&run) {
+                    count += 1;
+                    for metric in [0, 1] {
+                        called[metric] += usize::from(different(verdicts[metric]));
+                    }
+                }
+            }
+        }
+        for called in called {
+            let share = called as f64 / f64::from(count);
+            println!("machine {machine}: {called} of {count} called different");
+            assert!(share <= 0.05, "machine {machine}: {share}");
+        }
+    }
+}
+
+#[test]
+fn of_true_differences_of_twice_the_stated_size_nearly_all_are_found() {
+    let mut found = 0;
+    let mut count = 0;
+    for (machine, noise) in MACHINES.into_iter().enumerate() {
+        for seed in 0..75 {
+            let rounds = 5 + (seed % 3) as u32 * 5;
+            // What one run states, another must keep.
+            let before = Analysis::of(&run(noise, &[0.0, 0.0], rounds, seed));
+            let (_, floor) = before.groups[0].noise[0];
+            let stated = floor.detectable.max(before_margin());
+            let effect = (2.0 * stated).ln_1p();
+            let after = run(noise, &[effect, -effect], rounds, seed + 1_000_000);
+            let verdicts = verdicts(&after);
+            for (cell, right) in [(0, Verdict::Better), (1, Verdict::Worse)] {
+                count += 1;
+                found += usize::from(verdicts[cell][0] == right);
+                let wrong = different(verdicts[cell][0]) && verdicts[cell][0] != right;
+                assert!(!wrong, "machine {machine} seed {seed}: the wrong way round");
+            }
+        }
+    }
+    println!("{found} of {count} found");
+    assert!(f64::from(found as u32) / f64::from(count) >= 0.95);
+}
+
+/// The margin below which a difference is none, which a stated difference never goes below.
+fn before_margin() -> f64 {
+    plan(1, 5).margin
+}
+
+#[test]
+fn no_difference_is_a_verdict_when_the_machine_is_quiet() {
+    let run = run(MACHINES[0], &[0.0, 0.002], 15, 3);
+    assert!(verdicts(&run).iter().all(|cell| cell[0] == Verdict::NoDifference));
+}

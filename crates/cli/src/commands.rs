@@ -1,0 +1,50 @@
+//! One file for each verb.
+
+mod compare;
+mod explain;
+mod inspect;
+mod plan;
+mod report;
+mod resume;
+mod runs;
+mod undo;
+
+use crate::exit::Exit;
+use clap::Subcommand;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what `compare` would do: cells, refusals with reasons, time
+    Plan(plan::PlanArgs),
+    /// Compare I/O settings on a directory, a file or a block device
+    Compare(compare::CompareArgs),
+    /// Go on with a run that was interrupted
+    Resume(resume::ResumeArgs),
+    /// List the runs there are
+    Runs(runs::RunsArgs),
+    /// Report a run again: terminal, Markdown, CSV or JSON
+    Report(report::ReportArgs),
+    /// Put back what programs that were cut off had changed
+    Undo(undo::UndoArgs),
+    /// Show what this storage is, what is set, and what to beware of
+    Inspect(inspect::InspectArgs),
+    /// Explain a finding, a trap, a setting
+    Explain(explain::ExplainArgs),
+}
+
+impl Command {
+    /// Does what the verb says.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self {
+            Command::Plan(args) => args.run(),
+            Command::Compare(args) => args.run(),
+            Command::Resume(args) => args.run(),
+            Command::Runs(args) => args.run(),
+            Command::Report(args) => args.run(),
+            Command::Undo(args) => args.run(),
+            Command::Inspect(args) => args.run(),
+            Command::Explain(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `spindle compare`: the main job.
+
+use super::plan::resolve;
+use crate::{
+    exit::{Exit, Usage},
+    flags::ComparisonFlags,
+    interrupt,
+    pending::settle_pending,
+    progress::Progress,
+    runs_folder,
+};
+use analysis::Analysis;
+use anyhow::Context;
+use clap::Args;
+use record::{Run, Store};
+use runner::{Ending, World};
+use std::{
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// The flags of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    #[command(flatten)]
+    comparison: ComparisonFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+    /// Write the run file here instead of into the folder of runs
+    #[arg(long = "output", short, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// How a run that was made is shown: also the flags of `resume`.
+#[derive(Debug, Args)]
+pub struct OutputFlags {
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// No progress, no plan, only the report
+    #[arg(long, short)]
+    quiet: bool,
+    /// Exit with code 3 unless every verdict on throughput and p99 latency is settled
+    #[arg(long)]
+    settled: bool,
+}
+
+impl CompareArgs {
+    /// Compares.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let stop = interrupt::flag()?;
+        settle_pending()?;
+        let (plan, mut world) = resolve(&self.comparison)?;
+        if !self.output.quiet {
+            eprint!("{}", report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+        }
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
+        let path = match &self.file {
+            Some(path) => path.clone(),
+            None => runs_folder::new_path(&report::run_name(started_at, &plan.target))?,
+        };
+        let environment = world.describe(&plan)?;
+        let name = run_name(&path)?;
+        let mut store = Store::create(&path, &name, started_at, &environment, &plan)?;
+        let run = store.read()?;
+        let ended = execute(world.as_mut(), run, &mut store, &stop, &self.output);
+        remove_if_empty(ended, &path)
+    }
+}
+
+/// A run that failed before its first trial leaves no file behind.
+fn remove_if_empty(ended: anyhow::Result<Exit>, path: &Path) -> anyhow::Result<Exit> {
+    if ended.is_err() {
+        let empty = Store::open(path).and_then(|store| store.read());
+        if empty.is_ok_and(|run| run.trials.is_empty()) {
+            // It holds nothing; if it stays, `spindle runs` shows it as empty.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    ended
+}
+
+/// The run file's name without folder and ending.
+fn run_name(path: &Path) -> anyhow::Result<String> {
+    let stem = path
+        .file_stem()
+        .ok_or_else(|| Usage(format!("{} does not name a file", path.display())))?;
+    Ok(stem.to_string_lossy().into_owned())
+}
+
+/// Runs what is left of a run and reports it.
+pub fn execute(
+    world: &mut dyn World,
+    mut run: Run,
+    store: &mut Store,
+    stop: &std::sync::atomic::AtomicBool,
+    output: &OutputFlags,
+) -> anyhow::Result<Exit> {
+    let mut progress = Progress::new(&run.plan, run.rounds().saturating_sub(1), output.quiet);
+    let ended = runner::go_on(world, &mut run, store, stop, &mut progress);
+    progress.finish();
+    let ending = ended.with_context(|| match run.trials.is_empty() {
+        true => "nothing was measured".to_owned(),
+        false => format!(
+            "{} trials are kept in {}; `spindle resume` goes on",
+            run.trials.len(),
+            store.path().display()
+        ),
+    })?;
+    let analysis = Analysis::of(&run);
+    if output.json {
+        println!("{}", serde_json::to_string_pretty(&report::json(&run, &analysis))?);
+    } else {
+        print!("{}", report::terminal(&run, &analysis, crate::WIDTH));
+    }
+    if !output.quiet {
+        eprintln!("\nRun file: {}", store.path().display());
+    }
+    Ok(match ending {
+        Ending::Interrupted => Exit::Interrupted,
+        Ending::Complete | Ending::Settled if output.settled && !analysis.settled() => Exit::Missed,
+        Ending::Complete | Ending::Settled => Exit::Done,
+    })
+}

@@ -1,0 +1,57 @@
+//! `spindle explain`: the same pages as in docs/.
+
+use crate::exit::{Exit, Usage};
+use clap::Args;
+
+/// The flags of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// What to explain; without it, the topics there are
+    topic: Option<String>,
+}
+
+/// Topic and page.
+const PAGES: [(&str, &str); 6] = [
+    ("cache", include_str!("../../../../docs/finding/cache.md")),
+    ("generator", include_str!("../../../../docs/finding/generator.md")),
+    ("merging", include_str!("../../../../docs/finding/merging.md")),
+    ("read-before-write", include_str!("../../../../docs/finding/read-before-write.md")),
+    ("stolen-cpu", include_str!("../../../../docs/finding/stolen-cpu.md")),
+    ("unsteady", include_str!("../../../../docs/finding/unsteady.md")),
+];
+
+impl ExplainArgs {
+    /// Prints a page.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let Some(topic) = self.topic else {
+            for (name, page) in PAGES {
+                let title = page.lines().next().unwrap_or("").trim_start_matches("# ");
+                println!("{name:20} {title}");
+            }
+            return Ok(Exit::Done);
+        };
+        match PAGES.iter().find(|(name, _)| *name == topic) {
+            Some((_, page)) => {
+                print!("{page}");
+                Ok(Exit::Done)
+            }
+            None => {
+                let names: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
+                Err(Usage(format!("there is no page on '{topic}'; there are {}", names.join(", ")))
+                    .into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finding_has_a_page() {
+        for id in analysis::findings::IDS {
+            assert!(PAGES.iter().any(|(name, _)| *name == id), "docs/finding/{id}.md");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! `spindle plan`.
+
+use crate::{
+    exit::{Exit, Usage},
+    flags::ComparisonFlags,
+};
+use clap::Args;
+use plan::Plan;
+use runner::World;
+
+/// The flags of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    comparison: ComparisonFlags,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl PlanArgs {
+    /// Prints the plan; changes nothing.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let (plan, world) = resolve(&self.comparison)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&plan)?);
+        } else {
+            print!("{}", report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// The world that a target names, and the plan made for it.
+pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)> {
+    let raw = flags.raw()?;
+    let target = raw.target.clone().ok_or_else(|| {
+        Usage(
+            "no target: name a directory, a file or a block device, such as `spindle compare \
+             /var/lib/mysql`"
+                .to_owned(),
+        )
+    })?;
+    let mut world = runner::open(&target, &raw)?;
+    let offer = world.offer()?;
+    let plan = raw
+        .resolve(&offer, &|plan, cell| world.refuse(plan, cell))
+        .map_err(|error| Usage(error.to_string()))?;
+    Ok((plan, world))
+}

@@ -1,0 +1,69 @@
+//! `spindle resume`.
+
+use super::compare::{OutputFlags, execute};
+use crate::{
+    exit::{Exit, Usage},
+    interrupt,
+    pending::settle_pending,
+    runs_folder,
+};
+use clap::Args;
+use plan::RawPlan;
+use record::{Event, EventKind, RunState, Store};
+
+/// The flags of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The run: its name, its file, or `last`
+    run: String,
+    /// The block device's serial, as your consent to overwrite it
+    #[arg(long, value_name = "SERIAL")]
+    confirm: Option<String>,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+impl ResumeArgs {
+    /// Goes on where the run stopped.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let stop = interrupt::flag()?;
+        settle_pending()?;
+        let path = runs_folder::find(&self.run)?;
+        let mut store = Store::open_to_resume(&path)?;
+        let mut run = store.read()?;
+        if run.state == RunState::Done {
+            return Err(Usage(format!(
+                "{} is complete; `spindle report {}` shows it",
+                run.name, run.name
+            ))
+            .into());
+        }
+        let raw = RawPlan {
+            target: Some(run.plan.target.clone()),
+            own_loop: Some(run.plan.own_loop),
+            confirm: self.confirm.clone(),
+            ..RawPlan::default()
+        };
+        let mut world = runner::open(&run.plan.target, &raw)?;
+        world.offer()?;
+        let now = world.describe(&run.plan)?;
+        if let Some(difference) = run.environment.difference(&now) {
+            return Err(Usage(format!(
+                "{} was made elsewhere, and its trials cannot be compared with new ones here: \
+                 {difference}; start a new comparison",
+                run.name
+            ))
+            .into());
+        }
+        let event = Event {
+            round: run.rounds().saturating_sub(1),
+            cell: None,
+            kind: EventKind::Resumed,
+            text: format!("resumed after {} trials", run.trials.len()),
+        };
+        store.add_event(&event)?;
+        run.events.push(event);
+        store.set_state(RunState::Running)?;
+        execute(world.as_mut(), run, &mut store, &stop, &self.output)
+    }
+}

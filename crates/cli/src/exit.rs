@@ -1,0 +1,60 @@
+//! Exit codes: 0 done, 1 failed, 2 usage, 3 done but a threshold was missed, 130 interrupted.
+
+use runner::{RunError, WorldError};
+use std::{fmt, process::ExitCode};
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Failed.
+    Failed,
+    /// The words made no sense.
+    Usage,
+    /// Done, but a threshold that the user set was missed.
+    Missed,
+    /// Interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    /// As the process's exit code.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Missed => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Words that make no sense: exit code 2.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// The exit code of an error.
+pub fn of_error(error: &anyhow::Error) -> Exit {
+    let world = error.chain().find_map(|cause| {
+        cause.downcast_ref::<WorldError>().or_else(|| match cause.downcast_ref::<RunError>() {
+            Some(RunError::World(world)) => Some(world),
+            _ => None,
+        })
+    });
+    match world {
+        Some(WorldError::Usage(_)) => Exit::Usage,
+        Some(WorldError::Interrupted) => Exit::Interrupted,
+        _ if error.chain().any(|cause| cause.is::<Usage>()) => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}

@@ -1,0 +1,234 @@
+//! The flags of `plan` and `compare`: they become the same [`RawPlan`] as a plan file.
+
+use crate::exit::Usage;
+use clap::Args;
+use plan::{ClientKind, Factor, RawJob, RawLevel, RawPlan, WordError};
+use std::{collections::BTreeMap, path::PathBuf};
+use units::{Bytes, Nanos};
+
+/// What to compare, on what, with which load.
+#[derive(Debug, Args)]
+pub struct ComparisonFlags {
+    /// Directory, file or block device to measure on. A directory or file is used through a scratch
+    /// file that is removed in the end; a block device is overwritten, and only with --confirm
+    pub target: Option<String>,
+    /// Read a plan file (TOML); flags count over it
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+
+    /// Schedulers: names, or `all` that the kernel offers
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    schedulers: Vec<String>,
+    /// Queue sizes (nr_requests)
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    queues: Vec<String>,
+    /// A scheduler's tunable, such as mq-deadline.fifo_batch=1,16
+    #[arg(long, value_name = "SCHEDULER.NAME=LIST", help_heading = "What varies")]
+    tunable: Vec<String>,
+    /// Write-back throttling latencies (wbt_lat_usec), in microseconds; 0 is off
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    wbt: Vec<String>,
+    /// Read-ahead sizes (read_ahead_kb), in KiB
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    read_ahead: Vec<String>,
+    /// Filesystems to make: ext2, ext3, ext4, xfs, btrfs
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    filesystems: Vec<String>,
+    /// One filesystem with options: 'xfs;mkfs=-b size=1024;mount=noatime' (repeatable)
+    #[arg(long, value_name = "SPEC", help_heading = "What varies")]
+    filesystem: Vec<String>,
+    /// Sync modes: buffered, direct, osync, odsync, fsync, fdatasync, or joined: direct+osync
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    sync: Vec<String>,
+    /// Block sizes
+    #[arg(
+        long,
+        visible_alias = "bs",
+        value_delimiter = ',',
+        value_name = "LIST",
+        help_heading = "What varies"
+    )]
+    block_sizes: Vec<String>,
+    /// Patterns: randread, randwrite, randrw:70, read, write, rw:70, read*4
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    patterns: Vec<String>,
+    /// Numbers of clients
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    clients: Vec<String>,
+    /// Operations outstanding a client
+    #[arg(
+        long,
+        visible_alias = "iodepth",
+        value_delimiter = ',',
+        value_name = "LIST",
+        help_heading = "What varies"
+    )]
+    depths: Vec<String>,
+    /// Offered operations a second, whether or not the device keeps up: 2000/s, fixed:2000/s
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    rates: Vec<String>,
+    /// I/O priorities of the clients: idle, be:0 to be:7, rt:0 to rt:7
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    io_priorities: Vec<String>,
+    /// A job beside the measured one, such as read,block_size=1M,io_priority=idle, or none
+    /// (repeatable)
+    #[arg(long, value_name = "JOB", help_heading = "What varies")]
+    background: Vec<String>,
+    /// What makes the load: io_uring, sync, fio, null
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    engine: Vec<String>,
+    /// This many cells that differ from the baseline in name only, to see what chance shows
+    #[arg(long, value_name = "CELLS", help_heading = "What varies")]
+    placebo: Option<u32>,
+    /// Another baseline than what the host has now: scheduler=none (repeatable)
+    #[arg(long, value_name = "FACTOR=LEVEL", help_heading = "What varies")]
+    baseline: Vec<String>,
+
+    /// Clients are processes, not threads
+    #[arg(long, help_heading = "Load")]
+    processes: bool,
+    /// Size of the scratch file, or of the part of the device that is used
+    #[arg(long, help_heading = "Load")]
+    size: Option<Bytes>,
+    /// Put the scratch file behind a loop device of its own, so that the disk keeps its settings
+    #[arg(long = "loop", help_heading = "Load")]
+    own_loop: bool,
+    /// Bound the page cache of buffered trials (through a memory cgroup)
+    #[arg(long, value_name = "SIZE", help_heading = "Load")]
+    page_cache: Option<Bytes>,
+    /// Seed of all random streams
+    #[arg(long, help_heading = "Load")]
+    seed: Option<u64>,
+    /// The block device's serial (or what `spindle inspect` names instead), as your consent to
+    /// overwrite it
+    #[arg(long, value_name = "SERIAL", help_heading = "Load")]
+    confirm: Option<String>,
+
+    /// Time that all may take; stops earlier once every verdict is settled
+    #[arg(long, value_name = "TIME", help_heading = "Time")]
+    budget: Option<Nanos>,
+    /// Rounds; every cell runs once a round, the baseline twice
+    #[arg(long, help_heading = "Time")]
+    rounds: Option<u32>,
+    /// Time measured, in each trial
+    #[arg(long, value_name = "TIME", help_heading = "Time")]
+    measure: Option<Nanos>,
+    /// Time before measuring, in each trial
+    #[arg(long, value_name = "TIME", help_heading = "Time")]
+    warmup: Option<Nanos>,
+    /// A difference below this many percent is none to you
+    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
+    margin: Option<f64>,
+}
+
+/// The time that a comparison may take when nothing is said.
+const BUDGET_USUAL: Nanos = Nanos::from_secs(300);
+
+impl ComparisonFlags {
+    /// The plan file with the flags over it.
+    pub fn raw(&self) -> anyhow::Result<RawPlan> {
+        let file = match &self.plan {
+            Some(path) => {
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    Usage(format!("cannot read plan file {}: {error}", path.display()))
+                })?;
+                RawPlan::from_toml(&text)
+                    .map_err(|error| Usage(format!("plan file {}: {error}", path.display())))?
+            }
+            None => RawPlan::default(),
+        };
+        let flags = self.flags().map_err(|error| Usage(error.to_string()))?;
+        let mut raw = file.overlaid(flags);
+        let timed = raw.rounds.is_some() || raw.measure.is_some();
+        if raw.budget.is_none() && !timed {
+            raw.budget = Some(BUDGET_USUAL);
+        }
+        Ok(raw)
+    }
+
+    fn flags(&self) -> Result<RawPlan, WordError> {
+        let client_kind = self.processes.then_some(ClientKind::Processes);
+        Ok(RawPlan {
+            target: self.target.clone(),
+            own_loop: self.own_loop.then_some(true),
+            size: self.size,
+            seed: self.seed,
+            budget: self.budget,
+            rounds: self.rounds,
+            warmup: self.warmup,
+            measure: self.measure,
+            margin_percent: self.margin,
+            page_cache: self.page_cache,
+            confirm: self.confirm.clone(),
+            job: RawJob { client_kind, ..RawJob::default() },
+            factors: self.factors()?,
+            baseline: self.baselines()?,
+            ..RawPlan::default()
+        })
+    }
+
+    fn factors(&self) -> Result<BTreeMap<String, Vec<RawLevel>>, WordError> {
+        let filesystems: Vec<String> =
+            self.filesystems.iter().chain(&self.filesystem).cloned().collect();
+        let lists = [
+            (Factor::Scheduler, &self.schedulers),
+            (Factor::NrRequests, &self.queues),
+            (Factor::WbtLatUsec, &self.wbt),
+            (Factor::ReadAheadKb, &self.read_ahead),
+            (Factor::Filesystem, &filesystems),
+            (Factor::Sync, &self.sync),
+            (Factor::BlockSize, &self.block_sizes),
+            (Factor::Pattern, &self.patterns),
+            (Factor::Clients, &self.clients),
+            (Factor::Depth, &self.depths),
+            (Factor::Rate, &self.rates),
+            (Factor::IoPriority, &self.io_priorities),
+            (Factor::Background, &self.background),
+            (Factor::Engine, &self.engine),
+        ];
+        let mut factors = BTreeMap::new();
+        for (factor, words) in lists {
+            if !words.is_empty() {
+                factors.insert(factor.to_string(), levels(words.iter().map(String::as_str)));
+            }
+        }
+        if let Some(cells) = self.placebo {
+            let levels = (0..=u64::from(cells)).map(RawLevel::Number).collect();
+            factors.insert(Factor::Placebo.to_string(), levels);
+        }
+        for text in &self.tunable {
+            let (name, list) = halves(text, "--tunable", "mq-deadline.fifo_batch=1,16")?;
+            match name.parse()? {
+                factor @ Factor::Tunable { .. } => {
+                    factors.insert(factor.to_string(), levels(list.split(',')))
+                }
+                other => {
+                    return Err(WordError::new(format!(
+                        "--tunable {other} names no scheduler's tunable: write it like \
+                         mq-deadline.fifo_batch=1,16"
+                    )));
+                }
+            };
+        }
+        Ok(factors)
+    }
+
+    fn baselines(&self) -> Result<BTreeMap<String, RawLevel>, WordError> {
+        self.baseline
+            .iter()
+            .map(|text| {
+                let (factor, level) = halves(text, "--baseline", "scheduler=none")?;
+                Ok((factor.to_owned(), RawLevel::Word(level.to_owned())))
+            })
+            .collect()
+    }
+}
+
+fn levels<'a>(words: impl Iterator<Item = &'a str>) -> Vec<RawLevel> {
+    words.map(|word| RawLevel::Word(word.trim().to_owned())).collect()
+}
+
+fn halves<'a>(text: &'a str, flag: &str, example: &str) -> Result<(&'a str, &'a str), WordError> {
+    text.split_once('=')
+        .ok_or_else(|| WordError::new(format!("{flag} {text} is not of the form {example}")))
+}

@@ -1,0 +1,38 @@
+//! The command `spindle`: words → plan → run → output.
+//!
+//! What lives here: flags, exit codes, the progress bar, where run files are kept. What does not:
+//! anything that measures, sets, computes or lays out text. `commands/` has one file for each verb.
+
+mod commands;
+mod exit;
+mod flags;
+mod interrupt;
+mod pending;
+mod progress;
+mod runs_folder;
+
+use clap::Parser;
+use commands::Command;
+use std::process::ExitCode;
+
+/// Columns of everything that is printed.
+const WIDTH: usize = 80;
+
+/// Which Linux I/O settings make this database fastest on this storage, and why.
+#[derive(Debug, Parser)]
+#[command(name = "spindle", version, max_term_width = 80)]
+struct Spindle {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let words = Spindle::parse();
+    match words.command.run() {
+        Ok(exit) => exit.code(),
+        Err(error) => {
+            eprintln!("spindle: {error:#}");
+            exit::of_error(&error).code()
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The progress bar, on stderr; quiet where that is no terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plan::{Plan, TRIAL_OVERHEAD};
+use record::{Outcome, Trial};
+use runner::{Live, Phase, Watcher};
+use std::io::IsTerminal;
+use units::{Bytes, Nanos};
+
+/// Shows a run on stderr.
+pub struct Progress {
+    bar: ProgressBar,
+    label: String,
+    /// Milliseconds of trials that have ended.
+    done_ms: u64,
+    trial_ms: u64,
+    quiet: bool,
+}
+
+impl Progress {
+    /// For a plan of which `trials_done` trials ran before.
+    pub fn new(plan: &Plan, rounds_done: u32, quiet: bool) -> Progress {
+        let trial = plan.timing.warmup + plan.timing.measure + TRIAL_OVERHEAD;
+        let trial_ms = trial.0 / 1_000_000;
+        let rounds = u64::from(plan.timing.rounds.saturating_sub(rounds_done));
+        let bar = ProgressBar::new(trial_ms * plan.slots() as u64 * rounds);
+        if quiet || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        // The template is a constant that the library accepts; without it the bar is plainer.
+        if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {msg}") {
+            bar.set_style(style);
+        }
+        Progress { bar, label: String::new(), done_ms: 0, trial_ms, quiet }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Time left if everything goes as planned.
+    fn left(&self) -> Nanos {
+        let length = self.bar.length().unwrap_or(0);
+        Nanos::from_millis(length.saturating_sub(self.bar.position()))
+    }
+
+    fn show(&self, figures: &str) {
+        // The bar and its percentage take 26 columns of 80.
+        let text = format!("{} {figures}, {} left", self.label, self.left());
+        self.bar.set_message(text.chars().take(54).collect::<String>());
+    }
+}
+
+impl Watcher for Progress {
+    fn laying_out(&mut self, done: Bytes, of: Bytes) {
+        self.bar.set_message(format!("laying out the scratch file: {done} of {of}"));
+    }
+
+    fn trial_begins(&mut self, plan: &Plan, round: u32, _: usize, _: usize, cell: usize) {
+        self.label = format!("[{}] {}", round + 1, plan.cells[cell].label(&plan.factors));
+        self.show("");
+    }
+
+    fn live(&mut self, live: &Live) {
+        let in_trial = match live.phase {
+            Phase::WarmUp => 0,
+            Phase::Measuring => live.since.0 / 1_000_000,
+        };
+        self.bar.set_position(self.done_ms + in_trial.min(self.trial_ms));
+        let figures = match live.phase {
+            Phase::WarmUp => "warming up".to_owned(),
+            Phase::Measuring => {
+                format!("{} IOPS, p99 {}", report::count(live.operations_per_second), live.p99)
+            }
+        };
+        self.show(&figures);
+    }
+
+    fn trial_ended(&mut self, trial: &Trial) {
+        self.done_ms += self.trial_ms;
+        self.bar.set_position(self.done_ms);
+        let (what, reason) = match &trial.outcome {
+            Outcome::Valid(_) => return,
+            Outcome::Void { reason } => ("does not count", reason),
+            Outcome::Failed { reason } => ("failed", reason),
+        };
+        self.note(&format!("a trial {what}: {reason}"));
+    }
+
+    fn note(&mut self, text: &str) {
+        if !self.quiet {
+            self.bar.suspend(|| eprintln!("spindle: {text}"));
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Things that were made on the host and must not stay: loop devices, mounts, scratch files and
+//! folders, control groups, processes. What each is, and how it is taken away again.
+
+use crate::{
+    DeviceNumber, Host, Outcome,
+    loop_ioctl::{self, node},
+    mounts::mounts,
+};
+use rustix::fs::{AtFlags, StatxFlags, statx};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What the names of scratch files and folders begin with.
+pub(crate) const SCRATCH_PREFIX: &str = "spindle-scratch-";
+
+/// How long something busy is waited for: a process that was killed needs a moment to let go.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Something that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Made {
+    /// A file was attached to a loop device.
+    Loop {
+        /// Which: 3 for `/dev/loop3`.
+        index: u32,
+        /// The file.
+        file: PathBuf,
+        /// What tells the file from another of its path.
+        id: FileId,
+    },
+    /// A filesystem was mounted.
+    Mount {
+        /// Where.
+        point: PathBuf,
+        /// What, as in mountinfo.
+        source: PathBuf,
+    },
+    /// A scratch file, whose name nobody else would give.
+    File {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A scratch folder, whose name nobody else would give.
+    Folder {
+        /// Where.
+        path: PathBuf,
+    },
+    /// A control group.
+    ControlGroup {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// A process that does not end with us.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// When it began, in clock ticks since boot: numbers are handed out again.
+        started_ticks: u64,
+        /// What it is, for people.
+        name: String,
+    },
+}
+
+/// What tells a file from a later one of the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileId {
+    /// Of its filesystem.
+    pub device: DeviceNumber,
+    /// Inode number.
+    pub inode: u64,
+    /// When it was made, ns since 1970, where the filesystem keeps that.
+    pub born_ns: Option<i128>,
+}
+
+impl FileId {
+    /// Of what is at `path` itself, links not followed.
+    pub fn of(path: &Path) -> io::Result<FileId> {
+        let flags = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+        let found = statx(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW, flags)?;
+        let born = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+        let time = found.stx_btime;
+        Ok(FileId {
+            device: DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor },
+            inode: found.stx_ino,
+            born_ns: born
+                .then(|| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)),
+        })
+    }
+}
+
+impl Made {
+    /// "loop device /dev/loop3 on /tmp/x".
+    pub fn title(&self) -> String {
+        match self {
+            Made::Loop { index, file, .. } => {
+                format!("loop device {} on {}", node(*index).display(), file.display())
+            }
+            Made::Mount { point, source } => {
+                format!("mount of {} on {}", source.display(), point.display())
+            }
+            Made::File { path } => format!("scratch file {}", path.display()),
+            Made::Folder { path } => format!("scratch folder {}", path.display()),
+            Made::ControlGroup { path } => format!("control group {}", path.display()),
+            Made::Process { pid, name, .. } => format!("process {pid} ({name})"),
+        }
+    }
+
+    /// Whether it outlives a restart of the machine.
+    pub(crate) fn outlives_boot(&self) -> bool {
+        matches!(self, Made::File { .. } | Made::Folder { .. })
+    }
+
+    /// Takes it away, if it is still what was made. `id` is what it was found to be after making.
+    pub(crate) fn unmake(&self, host: &Host, id: Option<FileId>) -> Outcome {
+        match self {
+            Made::Loop { index, id, .. } => detach_loop(*index, *id),
+            Made::Mount { point, source } => unmount(host, point, source),
+            Made::File { path } => remove(path, id, |path| fs::remove_file(path)),
+            Made::Folder { path } => match mounted_below(host, path) {
+                Some(point) => Outcome::failed(format!(
+                    "{} is mounted in it: unmount that first (umount {0})",
+                    point.display()
+                )),
+                None => remove(path, id, |path| fs::remove_dir_all(path)),
+            },
+            Made::ControlGroup { path } => remove_group(path),
+            Made::Process { pid, started_ticks, .. } => end_process(host, *pid, *started_ticks),
+        }
+    }
+}
+
+fn detach_loop(index: u32, id: FileId) -> Outcome {
+    let path = node(index);
+    let device = match File::open(&path) {
+        Ok(device) => device,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Outcome::AlreadyRight,
+        Err(error) => return Outcome::failed(format!("cannot open {}: {error}", path.display())),
+    };
+    let attached = || match loop_ioctl::status(&device) {
+        Ok(None) => Some(Outcome::AlreadyRight),
+        Ok(Some(file)) => {
+            let same = file.inode == id.inode && DeviceNumber::from_raw(file.device) == id.device;
+            (!same).then(|| Outcome::refused("another file is attached to it now"))
+        }
+        Err(error) => Some(Outcome::failed(format!("cannot ask what is attached: {error}"))),
+    };
+    if let Some(outcome) = attached() {
+        return outcome;
+    }
+    if let Err(error) = loop_ioctl::detach(&device) {
+        return Outcome::failed(format!("cannot detach: {error}"));
+    }
+    // While we hold it open the kernel only promises: it lets go with the last close.
+    drop(device);
+    let begun = Instant::now();
+    loop {
+        let gone = File::open(&path).is_ok_and(|device| {
+            loop_ioctl::status(&device).is_ok_and(|file| {
+                file.is_none_or(|file| {
+                    file.inode != id.inode || DeviceNumber::from_raw(file.device) != id.device
+                })
+            })
+        });
+        match () {
+            () if gone => return Outcome::Done,
+            () if begun.elapsed() > PATIENCE => {
+                return Outcome::failed(
+                    "something still has it open (see lsof and findmnt); \
+                     the kernel detaches it when that closes it",
+                );
+            }
+            () => sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+fn unmount(host: &Host, point: &Path, source: &Path) -> Outcome {
+    let mounted = || -> Result<bool, crate::Error> {
+        let all = mounts(host)?;
+        let on_top = all.iter().rfind(|mount| mount.point == point);
+        Ok(on_top.is_some_and(|mount| Path::new(&mount.source) == source))
+    };
+    let begun = Instant::now();
+    loop {
+        match mounted() {
+            Ok(true) => {}
+            Ok(false) if begun.elapsed().is_zero() => return Outcome::AlreadyRight,
+            Ok(false) => return Outcome::AlreadyRight,
+            Err(error) => return Outcome::failed(error.to_string()),
+        }
+        match rustix::mount::unmount(point, rustix::mount::UnmountFlags::NOFOLLOW) {
+            Ok(()) => return Outcome::Done,
+            Err(rustix::io::Errno::BUSY) if begun.elapsed() < PATIENCE => {
+                sleep(Duration::from_millis(20));
+            }
+            Err(error) => {
+                return Outcome::failed(format!(
+                    "cannot unmount: {error}; see who is in it with: fuser -vm {}",
+                    point.display()
+                ));
+            }
+        }
+    }
+}
+
+/// A mount point below a folder: its contents are not ours to delete.
+fn mounted_below(host: &Host, folder: &Path) -> Option<PathBuf> {
+    let all = mounts(host).ok()?;
+    all.into_iter().map(|mount| mount.point).find(|point| point.starts_with(folder))
+}
+
+fn remove(path: &Path, id: Option<FileId>, how: impl Fn(&Path) -> io::Result<()>) -> Outcome {
+    let now = match FileId::of(path) {
+        Ok(now) => now,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Outcome::AlreadyRight,
+        Err(error) => return Outcome::failed(format!("cannot look at it: {error}")),
+    };
+    let named_by_us =
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH_PREFIX));
+    match id {
+        Some(id) if id != now => return Outcome::refused("another file has its name now"),
+        // Killed between making it and noting its inode: then only its name says that it is ours.
+        None if !named_by_us => return Outcome::refused("it is not known to be the one we made"),
+        _ => {}
+    }
+    match how(path) {
+        Ok(()) => Outcome::Done,
+        Err(error) => Outcome::failed(format!("cannot delete: {error}")),
+    }
+}
+
+fn remove_group(path: &Path) -> Outcome {
+    if !path.exists() {
+        return Outcome::AlreadyRight;
+    }
+    let begun = Instant::now();
+    loop {
+        match fs::remove_dir(path) {
+            Ok(()) => return Outcome::Done,
+            Err(error) if begun.elapsed() > PATIENCE => {
+                return Outcome::failed(format!("cannot remove: {error}"));
+            }
+            Err(_) => {
+                // Processes in it, ours or their children, go back to the group above.
+                if let Some(above) = path.parent() {
+                    let members = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+                    for member in members.lines() {
+                        let _gone_is_fine = fs::write(above.join("cgroup.procs"), member);
+                    }
+                }
+                sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+/// When a process began, in clock ticks since boot (field 22 of proc_pid_stat(5)).
+pub(crate) fn process_start(host: &Host, pid: u32) -> Option<u64> {
+    let line = host.text(format!("/proc/{pid}/stat"))?;
+    // The second field is the name in parentheses, which may hold anything.
+    let (_, rest) = line.rsplit_once(") ")?;
+    rest.split(' ').nth(19)?.parse().ok()
+}
+
+fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
+    use rustix::process::{Pid, Signal, kill_process};
+    let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| alive()) else {
+        return Outcome::AlreadyRight;
+    };
+    for signal in [Signal::TERM, Signal::KILL] {
+        if let Err(error) = kill_process(id, signal)
+            && error != rustix::io::Errno::SRCH
+        {
+            return Outcome::failed(format!("cannot end it: {error}"));
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if !alive() {
+                return Outcome::Done;
+            }
+            sleep(Duration::from_millis(10));
+        }
+    }
+    Outcome::failed("it does not end")
+}
+
+fn is_zombie(host: &Host, pid: u32) -> bool {
+    host.text(format!("/proc/{pid}/stat"))
+        .and_then(|line| line.rsplit_once(") ").map(|(_, rest)| rest.starts_with('Z')))
+        .unwrap_or(false)
+}

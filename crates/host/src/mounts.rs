@@ -1,0 +1,134 @@
+//! What is mounted where: `/proc/self/mountinfo`, in the format of proc_pid_mountinfo(5).
+
+use crate::{DeviceNumber, Host, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// One line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// `st_dev` of its files. Not the block device for btrfs and others with devices of their own.
+    pub device: DeviceNumber,
+    /// The folder of the filesystem that is shown here: `/` unless bind-mounted or a subvolume.
+    pub root: PathBuf,
+    /// Where it is mounted.
+    pub point: PathBuf,
+    /// Options of this mount: rw, noatime.
+    pub options: Vec<String>,
+    /// The type: ext4, tmpfs, fuse.sshfs.
+    pub kind: String,
+    /// What was mounted: a device's path, or a name without meaning.
+    pub source: String,
+    /// Options of the filesystem: data=journal, nobarrier, upperdir=….
+    pub filesystem_options: Vec<String>,
+}
+
+impl Mount {
+    /// Whether nothing can be written through this mount.
+    pub fn is_read_only(&self) -> bool {
+        let read_only = |options: &[String]| options.iter().any(|option| option == "ro");
+        read_only(&self.options) || read_only(&self.filesystem_options)
+    }
+
+    /// The value of a filesystem option such as `data` in `data=journal`; empty for a bare word.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.filesystem_options.iter().chain(&self.options).find_map(|option| {
+            match option.split_once('=') {
+                Some((key, value)) => (key == name).then_some(value),
+                None => (option == name).then_some(""),
+            }
+        })
+    }
+
+    fn parse(line: &str) -> Option<Mount> {
+        let (left, right) = line.split_once(" - ")?;
+        let left: Vec<&str> = left.split(' ').collect();
+        let mut right = right.split(' ');
+        let list = |text: &str| text.split(',').map(unescape).collect();
+        Some(Mount {
+            device: left.get(2)?.parse().ok()?,
+            root: unescape(left.get(3)?).into(),
+            point: unescape(left.get(4)?).into(),
+            options: list(left.get(5)?),
+            kind: right.next()?.to_owned(),
+            source: unescape(right.next()?),
+            filesystem_options: list(right.next()?),
+        })
+    }
+}
+
+/// Space, tab, newline and backslash are written as three octal digits.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let raw = text.as_bytes();
+    let mut at = 0;
+    while at < raw.len() {
+        let octal = raw.get(at + 1..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if raw[at] == b'\\' => {
+                bytes.push(byte);
+                at += 4;
+            }
+            _ => {
+                bytes.push(raw[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Everything mounted in our mount namespace, in the order of mounting.
+pub fn mounts(host: &Host) -> Result<Vec<Mount>> {
+    Ok(host.require("/proc/self/mountinfo")?.lines().filter_map(Mount::parse).collect())
+}
+
+/// The mount that shows `path` (absolute, links followed) whose files have `device`.
+///
+/// The deepest mount point above the path; of several on one point the last, which hides the
+/// others. The device breaks ties where a mount has since been covered.
+pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path, device: DeviceNumber) -> Option<&'a Mount> {
+    let above = |mount: &&Mount| path.starts_with(&mount.point);
+    let depth = |mount: &&Mount| mount.point.components().count();
+    let same = mounts.iter().filter(|mount| mount.device == device).filter(above).max_by_key(depth);
+    same.or_else(|| mounts.iter().filter(above).max_by_key(depth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+40 27 0:50 /@home /home rw,noatime shared:5 master:2 - btrfs /dev/sdb1 rw,space_cache=v2,subvol=/@home
+41 27 8:1 / /srv/my\\040data ro - ext4 /dev/sda1 rw,data=journal
+42 41 8:17 / /srv/my\\040data rw - xfs /dev/sdb1 rw";
+
+    fn table() -> Vec<Mount> {
+        TEXT.lines().filter_map(Mount::parse).collect()
+    }
+
+    #[test]
+    fn optional_fields_and_escapes() {
+        let table = table();
+        assert_eq!(table.len(), 4);
+        assert_eq!(table[1].kind, "btrfs");
+        assert_eq!(table[1].option("subvol"), Some("/@home"));
+        assert_eq!(table[2].point, Path::new("/srv/my data"));
+        assert!(table[2].is_read_only());
+        assert_eq!(table[2].option("data"), Some("journal"));
+    }
+
+    #[test]
+    fn the_deepest_and_last_mount_wins() {
+        let table = table();
+        let of = |path: &str, device: &str| {
+            mount_of(&table, Path::new(path), device.parse().unwrap()).unwrap().source.clone()
+        };
+        assert_eq!(of("/srv/my data/x", "8:17"), "/dev/sdb1");
+        assert_eq!(of("/srv/my data/x", "8:1"), "/dev/sda1");
+        assert_eq!(of("/srv/other", "254:0"), "/dev/vda");
+        // A subvolume's own number is in no line of mountinfo: the path decides.
+        assert_eq!(of("/home/sub", "0:99"), "/dev/sdb1");
+    }
+}

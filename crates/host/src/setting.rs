@@ -1,0 +1,521 @@
+//! One setting of a queue: its name, reading it, what would be refused, writing it.
+//!
+//! Nothing outside this crate writes a setting but through [`crate::Changes`], so that every change
+//! is in a journal before it is made.
+
+use crate::{
+    DeviceNumber, Error, Host, Queue, Result, SchedulerChoice,
+    error::io_error,
+    queue::{NR_REQUESTS_MIN, ceiling, tunables},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::BTreeMap, fmt, fs, io, io::Write, path::PathBuf, str::FromStr, thread::sleep,
+    time::Duration,
+};
+
+/// A setting below `queue/` of a device. What loses data when it is wrong (`write_cache`) is not
+/// among them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Setting {
+    // In the order in which they must be restored: each may reset those after it.
+    /// The I/O scheduler.
+    Scheduler,
+    /// How many requests may be queued.
+    NrRequests,
+    /// One of the scheduler's own, by the kernel's name.
+    Tunable(String),
+    /// Target of write-back throttling, µs; 0 is off.
+    WbtLatUsec,
+    /// Read-ahead, KiB.
+    ReadAheadKb,
+    /// The largest request, KiB.
+    MaxSectorsKb,
+    /// How much is merged.
+    Nomerges,
+    /// Where completions run.
+    RqAffinity,
+}
+
+/// All settings but the schedulers' own.
+const PLAIN: [(Setting, &str); 7] = [
+    (Setting::Scheduler, "scheduler"),
+    (Setting::NrRequests, "nr_requests"),
+    (Setting::WbtLatUsec, "wbt_lat_usec"),
+    (Setting::ReadAheadKb, "read_ahead_kb"),
+    (Setting::MaxSectorsKb, "max_sectors_kb"),
+    (Setting::Nomerges, "nomerges"),
+    (Setting::RqAffinity, "rq_affinity"),
+];
+
+/// The schedulers' own settings since Linux 5.0 (Documentation/block), to judge a plan whose
+/// scheduler is not in use yet: the kernel lists only those of the current one.
+const TUNABLES: [(&str, &[&str]); 4] = [
+    ("none", &[]),
+    (
+        "mq-deadline",
+        &[
+            "async_depth",
+            "fifo_batch",
+            "front_merges",
+            "prio_aging_expire",
+            "read_expire",
+            "write_expire",
+            "writes_starved",
+        ],
+    ),
+    ("kyber", &["read_lat_nsec", "write_lat_nsec"]),
+    (
+        "bfq",
+        &[
+            "back_seek_max",
+            "back_seek_penalty",
+            "fifo_expire_async",
+            "fifo_expire_sync",
+            "low_latency",
+            "max_budget",
+            "slice_idle",
+            "slice_idle_us",
+            "strict_guarantees",
+            "timeout_sync",
+        ],
+    ),
+];
+
+impl Setting {
+    /// Whether choosing another scheduler sets this to a value of its own: the queue's length, the
+    /// schedulers' own settings, and write-back throttling, which bfq turns off.
+    pub fn is_reset_with_scheduler(&self) -> bool {
+        matches!(self, Setting::NrRequests | Setting::Tunable(_) | Setting::WbtLatUsec)
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Setting::Tunable(name) => f.pad(&format!("iosched/{name}")),
+            plain => f.pad(PLAIN.iter().find(|(it, _)| it == plain).map_or("", |(_, name)| name)),
+        }
+    }
+}
+
+/// No setting has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is not a setting: they are scheduler, nr_requests, iosched/NAME, wbt_lat_usec, \
+         read_ahead_kb, max_sectors_kb, nomerges and rq_affinity"
+)]
+pub struct NotASetting(String);
+
+impl FromStr for Setting {
+    type Err = NotASetting;
+    fn from_str(text: &str) -> std::result::Result<Self, NotASetting> {
+        if let Some(name) = text.strip_prefix("iosched/")
+            && !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            return Ok(Setting::Tunable(name.to_owned()));
+        }
+        let plain = PLAIN.iter().find(|(_, name)| *name == text);
+        plain.map(|(setting, _)| setting.clone()).ok_or_else(|| NotASetting(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Setting {
+    type Error = NotASetting;
+    fn try_from(text: String) -> std::result::Result<Self, NotASetting> {
+        text.parse()
+    }
+}
+
+impl From<Setting> for String {
+    fn from(setting: Setting) -> String {
+        setting.to_string()
+    }
+}
+
+/// Why a setting would not be taken, before anything is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The device has no such scheduler.
+    #[error("{device} has no scheduler '{asked}': it has {}{hint}", available.join(", "))]
+    UnknownScheduler {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        asked: String,
+        /// What it has.
+        available: Vec<String>,
+        /// What was probably meant, or what became of it.
+        hint: String,
+    },
+    /// The device passes its requests on.
+    #[error("{device} has no scheduler: {why}")]
+    NoScheduler {
+        /// The device.
+        device: String,
+        /// Why, and where schedulers act instead.
+        why: String,
+    },
+    /// More requests than the kernel gives.
+    #[error(
+        "nr_requests {asked} is more than {device} takes under {scheduler}: {ceiling}, because {why}"
+    )]
+    NrRequestsTooHigh {
+        /// The device.
+        device: String,
+        /// What was asked for.
+        asked: u64,
+        /// Under which scheduler.
+        scheduler: String,
+        /// The most.
+        ceiling: u32,
+        /// Where the limit comes from.
+        why: String,
+    },
+    /// The scheduler has no such setting.
+    #[error("{scheduler} has no tunable '{asked}'; it has {}{hint}", list(available))]
+    UnknownTunable {
+        /// The scheduler.
+        scheduler: String,
+        /// What was asked for.
+        asked: String,
+        /// What it has.
+        available: Vec<String>,
+        /// What was probably meant.
+        hint: String,
+    },
+    /// The device or kernel has no such setting.
+    #[error("{device} has no {setting}: {why}")]
+    NoSuchSetting {
+        /// The device.
+        device: String,
+        /// The setting.
+        setting: Setting,
+        /// Why probably.
+        why: String,
+    },
+    /// Not a whole number, or out of range.
+    #[error("'{asked}' is not a value of {setting}: {needed}")]
+    BadValue {
+        /// The setting.
+        setting: Setting,
+        /// What was asked for.
+        asked: String,
+        /// What it takes.
+        needed: String,
+    },
+    /// We may not write it.
+    #[error(
+        "{setting} of {device} may not be changed by this user: run it with sudo, or leave this factor out"
+    )]
+    NotPermitted {
+        /// The device.
+        device: String,
+        /// The setting.
+        setting: Setting,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none at all".to_owned() } else { names.join(", ") }
+}
+
+/// A device's queue, to be asked and changed.
+#[derive(Clone, Debug)]
+pub struct QueueFolder {
+    title: String,
+    disk: PathBuf,
+}
+
+impl QueueFolder {
+    /// Of the device with `number`; of the whole disk for a partition.
+    pub fn of(host: &Host, number: DeviceNumber) -> Result<QueueFolder> {
+        let disk = host.disk_folder(number)?;
+        let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(QueueFolder { title: format!("{name} ({number})"), disk })
+    }
+
+    fn file(&self, setting: &Setting) -> PathBuf {
+        self.disk.join("queue").join(setting.to_string())
+    }
+
+    /// The value now, as the kernel writes it; for the scheduler only the current one's name.
+    pub fn read(&self, setting: &Setting) -> Result<String> {
+        let path = self.file(setting);
+        let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
+        if *setting != Setting::Scheduler {
+            return Ok(text.trim().to_owned());
+        }
+        let choice = SchedulerChoice::parse(&text);
+        choice.map(|choice| choice.current).ok_or(Error::Format {
+            path,
+            text: text.trim().to_owned(),
+            expected: "a list of schedulers",
+        })
+    }
+
+    /// All settings that are there, in the order in which they must be restored.
+    pub fn read_all(&self) -> BTreeMap<Setting, String> {
+        let mut all: BTreeMap<Setting, String> = tunables(&self.disk.join("queue"))
+            .into_iter()
+            .map(|(name, value)| (Setting::Tunable(name), value))
+            .collect();
+        for (setting, _) in PLAIN {
+            if let Ok(value) = self.read(&setting) {
+                all.insert(setting, value);
+            }
+        }
+        all
+    }
+
+    /// Whether `value` would be taken, and as what: `deadline` becomes `mq-deadline`, 1 request 4.
+    ///
+    /// `under` is the scheduler that will be in use then; without it, the current one is.
+    pub fn check(
+        &self,
+        setting: &Setting,
+        value: &str,
+        under: Option<&str>,
+    ) -> std::result::Result<String, Refusal> {
+        let value = value.trim();
+        let queue = Queue::read(&self.disk);
+        let choice = queue.as_ref().and_then(|queue| queue.scheduler.clone());
+        let needs_scheduler =
+            matches!(setting, Setting::Scheduler | Setting::NrRequests | Setting::Tunable(_));
+        let choice = match choice {
+            Some(choice) => Some(choice),
+            None if needs_scheduler => return Err(self.no_scheduler()),
+            None => None,
+        };
+        let current = choice.as_ref().map(|choice| choice.current.as_str()).unwrap_or_default();
+        let under = under.map_or(current, |name| resolve_alias(name));
+        let taken = match (setting, &choice) {
+            (Setting::Scheduler, Some(choice)) => self.check_scheduler(value, choice)?,
+            (Setting::NrRequests, _) => {
+                let tags = queue.and_then(|queue| queue.hardware_tags);
+                self.check_nr_requests(value, under, tags)?
+            }
+            (Setting::Tunable(name), _) => self.check_tunable(name, value, under, current)?,
+            _ => self.check_number(setting, value)?,
+        };
+        let there = self.file(setting);
+        let other_scheduler = matches!(setting, Setting::Tunable(_)) && under != current;
+        if !other_scheduler && rustix::fs::access(&there, rustix::fs::Access::WRITE_OK).is_err() {
+            return Err(Refusal::NotPermitted {
+                device: self.title.clone(),
+                setting: setting.clone(),
+            });
+        }
+        Ok(taken)
+    }
+
+    fn no_scheduler(&self) -> Refusal {
+        let why = "it passes its requests on to the devices below it; \
+                   set the scheduler there (spindle inspect shows which)";
+        Refusal::NoScheduler { device: self.title.clone(), why: why.to_owned() }
+    }
+
+    fn check_scheduler(
+        &self,
+        asked: &str,
+        choice: &SchedulerChoice,
+    ) -> std::result::Result<String, Refusal> {
+        let name = resolve_alias(asked);
+        if choice.available.iter().any(|it| it == name) {
+            return Ok(name.to_owned());
+        }
+        let hint = match asked {
+            "noop" => "; noop went with the single-queue path in Linux 5.0, none is its successor"
+                .to_owned(),
+            "cfq" | "anticipatory" | "as" => {
+                format!(
+                    "; {asked} went with the single-queue path in Linux 5.0, bfq is the nearest to it"
+                )
+            }
+            _ => module_hint(name).unwrap_or_else(|| meant(name, choice.available.iter())),
+        };
+        Err(Refusal::UnknownScheduler {
+            device: self.title.clone(),
+            asked: asked.to_owned(),
+            available: choice.available.clone(),
+            hint,
+        })
+    }
+
+    fn check_nr_requests(
+        &self,
+        asked: &str,
+        scheduler: &str,
+        tags: Option<u32>,
+    ) -> std::result::Result<String, Refusal> {
+        let asked = whole_number(&Setting::NrRequests, asked)?;
+        if let Some(ceiling) = ceiling(scheduler, tags)
+            && asked > u64::from(ceiling.value)
+        {
+            return Err(Refusal::NrRequestsTooHigh {
+                device: self.title.clone(),
+                asked,
+                scheduler: scheduler.to_owned(),
+                ceiling: ceiling.value,
+                why: ceiling.why,
+            });
+        }
+        Ok(asked.max(u64::from(NR_REQUESTS_MIN)).to_string())
+    }
+
+    fn check_tunable(
+        &self,
+        name: &str,
+        value: &str,
+        under: &str,
+        current: &str,
+    ) -> std::result::Result<String, Refusal> {
+        let available: Vec<String> = if under == current {
+            tunables(&self.disk.join("queue")).into_keys().collect()
+        } else {
+            let known = TUNABLES.iter().find(|(scheduler, _)| *scheduler == under);
+            known
+                .map(|(_, names)| names.iter().map(|it| (*it).to_owned()).collect())
+                .unwrap_or_default()
+        };
+        if !available.iter().any(|it| it == name) {
+            return Err(Refusal::UnknownTunable {
+                scheduler: under.to_owned(),
+                asked: name.to_owned(),
+                hint: meant(name, available.iter()),
+                available,
+            });
+        }
+        let setting = Setting::Tunable(name.to_owned());
+        whole_number(&setting, value).map(|value| value.to_string())
+    }
+
+    fn check_number(&self, setting: &Setting, value: &str) -> std::result::Result<String, Refusal> {
+        // An absent wbt_lat_usec also fails to be read (EINVAL) while throttling is not built in.
+        if self.read(setting).is_err() {
+            let why = match setting {
+                Setting::WbtLatUsec => {
+                    "write-back throttling is not built into this kernel, or the device passes requests on"
+                }
+                _ => "this kernel or driver does not have it",
+            };
+            return Err(Refusal::NoSuchSetting {
+                device: self.title.clone(),
+                setting: setting.clone(),
+                why: why.to_owned(),
+            });
+        }
+        whole_number(setting, value).map(|value| value.to_string())
+    }
+
+    /// Writes `value`, trying again for two seconds while the kernel is busy, and reads back.
+    pub(crate) fn write(&self, setting: &Setting, value: &str) -> Result<String> {
+        let path = self.file(setting);
+        write_patiently(&path, value).map_err(io_error("set", &path))?;
+        self.read(setting)
+    }
+}
+
+/// EBUSY comes while udev works on the device: 20 tries, 5 ms apart at first and 200 ms at last.
+fn write_patiently(path: &PathBuf, value: &str) -> io::Result<()> {
+    let mut pause = Duration::from_millis(5);
+    for _ in 0..19 {
+        match fs::OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes()) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => sleep(pause),
+            outcome => return outcome,
+        }
+        pause = (pause * 2).min(Duration::from_millis(200));
+    }
+    fs::OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+}
+
+fn whole_number(setting: &Setting, value: &str) -> std::result::Result<u64, Refusal> {
+    value.parse().map_err(|_| Refusal::BadValue {
+        setting: setting.clone(),
+        asked: value.to_owned(),
+        needed: "a whole number from 0 up".to_owned(),
+    })
+}
+
+/// The one alias that the kernel knows.
+fn resolve_alias(scheduler: &str) -> &str {
+    if scheduler == "deadline" { "mq-deadline" } else { scheduler }
+}
+
+/// A scheduler that this kernel has as a module that is not loaded.
+fn module_hint(scheduler: &str) -> Option<String> {
+    let module = match scheduler {
+        "kyber" => "kyber-iosched",
+        "bfq" | "mq-deadline" => scheduler,
+        _ => return None,
+    };
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let folder = PathBuf::from("/lib/modules").join(release).join("kernel/block");
+    let there = crate::tree::names(folder).iter().any(|name| name.starts_with(module));
+    Some(if there {
+        format!("; load it with: sudo modprobe {module}")
+    } else {
+        "; this kernel was built without it".to_owned()
+    })
+}
+
+/// "; did you mean …?" when one of the names is near.
+fn meant<'a>(asked: &str, names: impl Iterator<Item = &'a String>) -> String {
+    let nearest = names.map(|name| (edit_distance(asked, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= 2 || name.contains(asked) && asked.len() > 2 => {
+            format!("; did you mean {name}?")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Levenshtein's distance.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for column in 0..to.len() {
+            let replaced = diagonal + usize::from(letter != to[column]);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_written_as_their_files() {
+        for text in ["scheduler", "iosched/fifo_batch", "wbt_lat_usec"] {
+            assert_eq!(text.parse::<Setting>().unwrap().to_string(), text);
+        }
+        assert!("iosched/../nr_requests".parse::<Setting>().is_err());
+        assert!("write_cache".parse::<Setting>().is_err(), "loses data");
+    }
+
+    #[test]
+    fn order_of_restoring_is_the_order_of_the_type() {
+        let order =
+            ["scheduler", "nr_requests", "iosched/fifo_batch", "wbt_lat_usec", "read_ahead_kb"]
+                .map(|text| text.parse::<Setting>().unwrap());
+        assert!(order.is_sorted());
+    }
+
+    #[test]
+    fn near_names() {
+        let names = ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned);
+        assert_eq!(meant("kiber", names.iter()), "; did you mean kyber?");
+        assert_eq!(meant("mq_deadline", names.iter()), "; did you mean mq-deadline?");
+        assert_eq!(meant("elevator", names.iter()), "");
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,411 @@
+//! Putting the host back: from the entries of a journal, of this process or of one that has ended.
+//!
+//! In reverse order, each step verified. Where the journal is damaged it does what the readable
+//! entries prove, says what it does not know, and leaves that alone.
+
+use crate::{
+    Change, DeviceNumber, Entry, Event, Host, Identity, Made, PendingJournal, Setting, Snapshot,
+    error::{Result, io_error},
+    journal::{Reading, VERSION, boot_id, sync_folder},
+    made::FileId,
+    setting::QueueFolder,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::PathBuf,
+};
+
+/// One thing put back, or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What: "vda (254:0) nr_requests".
+    pub what: String,
+    /// What it was found at and what it is to be: "64 → 256"; empty for things that were made.
+    pub change: String,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Done, and verified.
+    Done,
+    /// There was nothing left to do.
+    AlreadyRight,
+    /// Not done, because it would be a guess or somebody else's; trying again will not help.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Tried and not reached; trying again may help.
+    Failed {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Outcome::Done => f.write_str("done"),
+            Outcome::AlreadyRight => f.write_str("was right already"),
+            Outcome::Refused { why } => write!(f, "refused: {why}"),
+            Outcome::Failed { why } => write!(f, "failed: {why}"),
+        }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn refused(why: impl Into<String>) -> Outcome {
+        Outcome::Refused { why: why.into() }
+    }
+
+    pub(crate) fn failed(why: impl Into<String>) -> Outcome {
+        Outcome::Failed { why: why.into() }
+    }
+
+    /// Whether the thing is now as it was.
+    pub fn is_right(&self) -> bool {
+        matches!(self, Outcome::Done | Outcome::AlreadyRight)
+    }
+}
+
+/// What an undo did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoReport {
+    /// The journal.
+    pub journal: PathBuf,
+    /// The command whose changes these were, when the journal says.
+    pub command: Option<String>,
+    /// Every step, in the order in which it was done.
+    pub steps: Vec<Step>,
+    /// What the journal could not say.
+    pub unknown: Vec<String>,
+    /// Where the journal is kept, when something is left; `None` when it was removed.
+    pub kept: Option<PathBuf>,
+}
+
+impl UndoReport {
+    /// Whether everything that is known is as it was, and everything is known.
+    pub fn is_complete(&self) -> bool {
+        self.unknown.is_empty() && self.steps.iter().all(|step| step.outcome.is_right())
+    }
+}
+
+/// Puts back what a process that has ended had changed, and removes its journal when all is well.
+///
+/// A journal with steps that may succeed later stays pending; one with steps that never can, or with
+/// unreadable lines, is kept under the name `….kept` and not offered again.
+pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
+    let reading = &journal.reading;
+    let mut report = UndoReport {
+        journal: journal.path.clone(),
+        command: reading.started().map(|(.., command)| command.to_owned()),
+        ..UndoReport::default()
+    };
+    report.unknown.extend(reading.damage.iter().map(ToString::to_string));
+    match reading.started() {
+        Some((version, ..)) if version != VERSION => {
+            report.unknown.push(format!(
+                "the journal is of version {version} and this program reads {VERSION}: \
+                 undo it with the program that wrote it"
+            ));
+            report.kept = Some(journal.path.clone());
+            return Ok(report);
+        }
+        Some((_, boot, ..)) if boot != boot_id(host) => {
+            undo_after_restart(host, reading, &mut report)
+        }
+        _ => undo_entries(host, reading, &mut report),
+    }
+    let folder = journal.path.parent().map(PathBuf::from).unwrap_or_default();
+    if report.steps.iter().any(|step| matches!(step.outcome, Outcome::Failed { .. })) {
+        report.kept = Some(journal.path.clone());
+    } else if report.is_complete() {
+        fs::remove_file(&journal.path).map_err(io_error("delete", &journal.path))?;
+        sync_folder(&folder)?;
+    } else {
+        let kept = journal.path.with_extension("journal.kept");
+        fs::rename(&journal.path, &kept).map_err(io_error("rename", &journal.path))?;
+        sync_folder(&folder)?;
+        report.kept = Some(kept);
+    }
+    Ok(report)
+}
+
+/// Queues, loop devices, mounts, groups and processes ended with the boot; files did not.
+fn undo_after_restart(host: &Host, reading: &Reading, report: &mut UndoReport) {
+    for thing in things(&reading.entries).into_iter().rev() {
+        match thing {
+            Thing::Made { made, id, .. } if made.outlives_boot() => report.steps.push(Step {
+                what: made.title(),
+                change: String::new(),
+                outcome: made.unmake(host, id),
+            }),
+            Thing::Made { .. } | Thing::Queue(_) => {}
+        }
+    }
+}
+
+/// Does all steps of `reading` in reverse order and adds them to `report`.
+pub(crate) fn undo_entries(host: &Host, reading: &Reading, report: &mut UndoReport) {
+    let damaged = !reading.damage.is_empty();
+    for thing in things(&reading.entries).into_iter().rev() {
+        match thing {
+            Thing::Made { made, id, .. } => report.steps.push(Step {
+                what: made.title(),
+                change: String::new(),
+                outcome: made.unmake(host, id),
+            }),
+            Thing::Queue(queue) => {
+                report.steps.extend(restore_queue(host, &queue, damaged, &mut |_| Ok(())));
+                if damaged {
+                    report.unknown.extend(unexplained(host, &queue));
+                }
+            }
+        }
+    }
+}
+
+/// What there is to put back, in the order in which it was begun.
+pub(crate) enum Thing {
+    /// Something made and not yet gone.
+    Made { n: u64, made: Made, id: Option<FileId> },
+    /// A device whose settings were changed and not yet restored.
+    Queue(ChangedQueue),
+}
+
+/// A device's settings before, and what was done to them.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangedQueue {
+    pub device: Identity,
+    /// `None` when its line cannot be read.
+    pub snapshot: Option<Snapshot>,
+    pub changes: Vec<Change>,
+}
+
+pub(crate) fn things(entries: &[Entry]) -> Vec<Thing> {
+    let mut things: Vec<Thing> = Vec::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Started { .. } => {}
+            Event::Make(made) => {
+                things.push(Thing::Made { n: entry.n, made: made.clone(), id: None });
+            }
+            Event::Is { n, id: found } => {
+                for thing in &mut things {
+                    if let Thing::Made { n: its, id, .. } = thing
+                        && its == n
+                    {
+                        *id = Some(*found);
+                    }
+                }
+            }
+            Event::Gone { n } => {
+                things.retain(|thing| !matches!(thing, Thing::Made { n: its, .. } if its == n));
+            }
+            Event::Snapshot(snapshot) => things.push(Thing::Queue(ChangedQueue {
+                device: snapshot.device.clone(),
+                snapshot: Some(snapshot.clone()),
+                changes: Vec::new(),
+            })),
+            Event::Change(change) => {
+                queue_of(&mut things, &change.device).changes.push(change.clone())
+            }
+            Event::Restored { device } => things.retain(
+                |thing| !matches!(thing, Thing::Queue(queue) if queue.device.number == *device),
+            ),
+        }
+    }
+    things
+}
+
+/// The device's open record; a new one without a snapshot when the line that opened it is lost.
+fn queue_of<'a>(things: &'a mut Vec<Thing>, device: &Identity) -> &'a mut ChangedQueue {
+    let found = things
+        .iter()
+        .rposition(|thing| matches!(thing, Thing::Queue(queue) if queue.device == *device));
+    let at = found.unwrap_or_else(|| {
+        things.push(Thing::Queue(ChangedQueue {
+            device: device.clone(),
+            snapshot: None,
+            changes: Vec::new(),
+        }));
+        things.len() - 1
+    });
+    match &mut things[at] {
+        Thing::Queue(queue) => queue,
+        Thing::Made { .. } => unreachable!("the index is that of a queue"),
+    }
+}
+
+impl ChangedQueue {
+    fn touched(&self) -> BTreeSet<&Setting> {
+        self.changes.iter().map(|change| &change.what).collect()
+    }
+
+    /// What is to be put back, in the order in which it must be: what we changed, and what a change
+    /// of the scheduler resets.
+    fn goals(&self) -> BTreeMap<Setting, String> {
+        let touched = self.touched();
+        let mut goals: BTreeMap<Setting, String> = self
+            .changes
+            .iter()
+            .filter_map(|change| Some((change.what.clone(), change.original.clone()?)))
+            .collect();
+        if let Some(snapshot) = &self.snapshot
+            && touched.contains(&Setting::Scheduler)
+        {
+            goals.extend(
+                snapshot
+                    .values
+                    .iter()
+                    .filter(|(setting, _)| setting.is_reset_with_scheduler())
+                    .map(|(setting, value)| (setting.clone(), value.clone())),
+            );
+        }
+        goals
+    }
+
+    /// Whether a readable entry accounts for the value that a setting has now.
+    fn explains(&self, setting: &Setting, now: &str) -> bool {
+        let ours = self.changes.iter().any(|change| change.what == *setting && change.after == now);
+        // A change of the scheduler moves these to values that no entry names.
+        let moved =
+            setting.is_reset_with_scheduler() && self.touched().contains(&Setting::Scheduler);
+        ours || moved
+    }
+}
+
+/// Puts a device's settings back. `announce` is told of each before it is written.
+pub(crate) fn restore_queue(
+    host: &Host,
+    queue: &ChangedQueue,
+    damaged: bool,
+    announce: &mut dyn FnMut(Change) -> Result<()>,
+) -> Vec<Step> {
+    let title = queue.device.title();
+    let all = |outcome: Outcome| {
+        let step = |(setting, value): (Setting, String)| Step {
+            what: format!("{title} {setting}"),
+            change: format!("→ {value}"),
+            outcome: outcome.clone(),
+        };
+        queue.goals().into_iter().map(step).collect::<Vec<_>>()
+    };
+    let now = match Identity::read(host, queue.device.number) {
+        Ok(now) => now,
+        Err(_) if queue.device.backing_file.is_some() => return all(Outcome::AlreadyRight),
+        Err(_) => {
+            let why =
+                "the device is gone; if it comes back, the kernel gives it its usual settings";
+            return all(Outcome::refused(why));
+        }
+    };
+    if let Some(difference) = queue.device.difference(&now) {
+        let why = format!("{title} is another device now: {difference}");
+        return all(Outcome::refused(why));
+    }
+    let folder = match QueueFolder::of(host, queue.device.number) {
+        Ok(folder) => folder,
+        Err(error) => return all(Outcome::failed(error.to_string())),
+    };
+    let goals = queue.goals();
+    let mut steps = Vec::new();
+    for (setting, goal) in goals {
+        let touched = queue.touched().contains(&setting);
+        let step = restore_setting(&folder, queue, &setting, &goal, damaged, announce);
+        // What a change of scheduler could have reset and did not is not worth a line.
+        if touched || step.outcome != Outcome::AlreadyRight {
+            steps.push(Step { what: format!("{title} {setting}"), ..step });
+        }
+    }
+    steps
+}
+
+fn restore_setting(
+    folder: &QueueFolder,
+    queue: &ChangedQueue,
+    setting: &Setting,
+    goal: &str,
+    damaged: bool,
+    announce: &mut dyn FnMut(Change) -> Result<()>,
+) -> Step {
+    let step = |change: String, outcome: Outcome| Step { what: String::new(), change, outcome };
+    let now = match folder.read(setting) {
+        Ok(now) => now,
+        Err(error) => return step(format!("→ {goal}"), Outcome::failed(error.to_string())),
+    };
+    if now == goal {
+        return step(goal.to_owned(), Outcome::AlreadyRight);
+    }
+    let arrow = format!("{now} → {goal}");
+    if damaged && !queue.explains(setting, &now) {
+        let why = format!(
+            "it reads {now}, which no readable line of the journal accounts for: \
+             if you know it to be ours, write {goal} to it yourself"
+        );
+        return step(arrow, Outcome::refused(why));
+    }
+    let change = Change {
+        device: queue.device.clone(),
+        what: setting.clone(),
+        before: now,
+        after: goal.to_owned(),
+        original: Some(goal.to_owned()),
+    };
+    let outcome = match announce(change).and_then(|()| folder.write(setting, goal)) {
+        Ok(reads) if reads == goal => Outcome::Done,
+        Ok(reads) => Outcome::failed(format!(
+            "wrote {goal}, and it reads {reads}: a udev rule or tuned may own it"
+        )),
+        Err(error) => Outcome::failed(error.to_string()),
+    };
+    step(arrow, outcome)
+}
+
+/// Settings that differ from the snapshot and that no readable entry says we changed: only worth
+/// telling when lines of the journal are lost.
+fn unexplained(host: &Host, queue: &ChangedQueue) -> Vec<String> {
+    let title = queue.device.title();
+    let Some(snapshot) = &queue.snapshot else {
+        return vec![format!(
+            "{title}: the line with all its settings is unreadable; \
+             only those that other lines name were put back"
+        )];
+    };
+    let Ok(folder) = QueueFolder::of(host, queue.device.number) else {
+        return Vec::new();
+    };
+    let goals = queue.goals();
+    let differs = |(setting, before): (&Setting, &String)| {
+        let now = folder.read(setting).ok()?;
+        (now != *before && !goals.contains_key(setting)).then(|| {
+            format!(
+                "{title} {setting} reads {now} and was {before}; no readable line says that we \
+                 changed it, so it was left alone"
+            )
+        })
+    };
+    snapshot.values.iter().filter_map(differs).collect()
+}
+
+/// Whether a removed journal file matters: it may have been removed by another undo.
+pub(crate) fn removed(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// The open record of a device among `things`.
+pub(crate) fn open_queue(entries: &[Entry], number: DeviceNumber) -> Option<ChangedQueue> {
+    things(entries).into_iter().rev().find_map(|thing| match thing {
+        Thing::Queue(queue) if queue.device.number == number => Some(queue),
+        _ => None,
+    })
+}

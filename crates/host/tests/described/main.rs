@@ -1,0 +1,172 @@
+//! Machines that are not at hand: their `/sys` and `/proc` made up below a folder, as the kernel's
+//! documentation describes them. Needs neither root nor devices.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use host::{BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, Host};
+use std::{fs, os::unix::fs::symlink, path::Path};
+use tempfile::TempDir;
+
+/// A made-up machine.
+struct Made(TempDir);
+
+impl Made {
+    fn new() -> Made {
+        let made = Made(tempfile::tempdir().unwrap());
+        made.write("proc/self/mountinfo", "");
+        made
+    }
+
+    fn host(&self) -> Host {
+        Host::at(self.0.path())
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A device at `place` below `/sys/devices`, with what every device has.
+    fn device(&self, number: &str, place: &str, files: &[(&str, &str)]) {
+        let folder = format!("sys/devices/{place}");
+        self.write(&format!("{folder}/dev"), number);
+        self.write(&format!("{folder}/size"), "2097152");
+        for (file, text) in files {
+            self.write(&format!("{folder}/{file}"), text);
+        }
+        let link = |from: String| {
+            let from = self.0.path().join(from);
+            fs::create_dir_all(from.parent().unwrap()).unwrap();
+            symlink(self.0.path().join(&folder), from).unwrap();
+        };
+        link(format!("sys/dev/block/{number}"));
+        let name = Path::new(place).file_name().unwrap().to_str().unwrap();
+        if !files.iter().any(|(file, _)| *file == "partition") {
+            link(format!("sys/block/{name}"));
+        }
+    }
+
+    /// `upper` stands on `lower`.
+    fn stands(&self, upper: &str, lower: &str) {
+        let folder = |number: &str| {
+            fs::canonicalize(self.0.path().join("sys/dev/block").join(number)).unwrap()
+        };
+        let (upper, lower) = (folder(upper), folder(lower));
+        for (at, to, kind) in [(&upper, &lower, "slaves"), (&lower, &upper, "holders")] {
+            fs::create_dir_all(at.join(kind)).unwrap();
+            symlink(to, at.join(kind).join(to.file_name().unwrap())).unwrap();
+        }
+    }
+
+    fn chain(&self, number: &str) -> Chain {
+        Chain::of_device(&self.host(), number.parse().unwrap()).unwrap()
+    }
+}
+
+const QUEUE: &[(&str, &str)] = &[
+    ("queue/scheduler", "none [mq-deadline] kyber\n"),
+    ("queue/nr_requests", "64\n"),
+    ("queue/rotational", "1\n"),
+    ("mq/0/nr_tags", "32\n"),
+];
+
+fn with_queue<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    QUEUE.iter().chain(more).copied().collect()
+}
+
+fn names(chain: &Chain) -> Vec<(u32, String)> {
+    let depths = chain.layers.iter().map(|layer| layer.depth);
+    depths.zip(chain.devices().map(|device| device.name.clone())).collect()
+}
+
+#[test]
+fn a_volume_on_encryption_on_an_array_of_partitions() {
+    let made = Made::new();
+    let sata = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block";
+    for (letter, major) in [("a", 0), ("b", 16)] {
+        let disk = format!("{sata}/sd{letter}");
+        let drive = [("device/model", "ST4000NM0035"), ("device/vendor", "ATA     ")];
+        made.device(&format!("8:{major}"), &disk, &with_queue(&drive));
+        let partition = [("partition", "1"), ("start", "2048")];
+        made.device(&format!("8:{}", major + 1), &format!("{disk}/sd{letter}1"), &partition);
+    }
+    let queue = [("queue/rotational", "1")];
+    let md = [&queue[..], &[("md/level", "raid1\n")]].concat();
+    made.device("9:0", "virtual/block/md0", &md);
+    let crypt = [("dm/uuid", "CRYPT-LUKS2-0123-crypt"), ("dm/name", "crypt")];
+    made.device("253:0", "virtual/block/dm-0", &crypt);
+    let volume = [("dm/uuid", "LVM-abc"), ("dm/name", "vg-data")];
+    made.device("253:1", "virtual/block/dm-1", &volume);
+    for (upper, lower) in [("253:1", "253:0"), ("253:0", "9:0"), ("9:0", "8:1"), ("9:0", "8:17")] {
+        made.stands(upper, lower);
+    }
+    let chain = made.chain("253:1");
+    let expected =
+        [(0, "dm-1"), (1, "dm-0"), (2, "md0"), (3, "sda1"), (4, "sda"), (3, "sdb1"), (4, "sdb")];
+    assert_eq!(names(&chain), expected.map(|(depth, name)| (depth, name.to_owned())));
+    let scheduled: Vec<String> = chain.scheduled.iter().map(ToString::to_string).collect();
+    assert_eq!(scheduled, ["8:0", "8:16"], "settings act on the drives");
+    let kinds: Vec<&DeviceKind> = chain.devices().map(|device| &device.kind).collect();
+    assert!(matches!(kinds[0], DeviceKind::Mapper { flavour, .. } if flavour == "LVM"));
+    assert!(matches!(kinds[1], DeviceKind::Mapper { flavour, .. } if flavour == "CRYPT"));
+    assert!(matches!(kinds[2], DeviceKind::Md { level } if level == "raid1"));
+    let drive = chain.scheduled_device().unwrap();
+    assert_eq!((drive.bus, drive.model.as_deref()), (Bus::Sata, Some("ST4000NM0035")));
+    let queue = drive.queue.as_ref().unwrap();
+    assert_eq!(queue.nr_requests_ceiling.as_ref().unwrap().value, 2048);
+}
+
+#[test]
+fn an_nvme_device_of_several_paths_stands_on_its_hidden_ones() {
+    let made = Made::new();
+    let head = [("wwid", "eui.0025"), ("queue/rotational", "0")];
+    made.device("259:0", "virtual/nvme-subsystem/nvme-subsys0/nvme0n1", &head);
+    for (path, number) in [("nvme0c0n1", "259:1"), ("nvme0c1n1", "259:2"), ("nvme0c0n2", "259:3")] {
+        let place = format!("pci0000:00/0000:01:00.0/nvme/nvme0/{path}");
+        made.device(number, &place, &with_queue(&[]));
+    }
+    let chain = made.chain("259:0");
+    let expected = [(0, "nvme0n1"), (1, "nvme0c0n1"), (1, "nvme0c1n1")];
+    assert_eq!(names(&chain), expected.map(|(depth, name)| (depth, name.to_owned())));
+    assert_eq!(chain.devices().next().unwrap().bus, Bus::Nvme);
+    assert_eq!(chain.scheduled.len(), 2);
+}
+
+#[test]
+fn each_bus_by_its_place() {
+    let made = Made::new();
+    let cases = [
+        ("pci0000:00/0000:00:02.0/virtio1/block/vda", Bus::Virtio),
+        ("pci0000:00/0000:01:00.0/nvme/nvme1/nvme1n1", Bus::Nvme),
+        ("pci0000:00/0000:00:1f.2/ata3/host2/target2:0:0/2:0:0:0/block/sdc", Bus::Sata),
+        ("pci0000:00/0000:03:00.0/host4/target4:2:0/4:2:0:0/block/sdd", Bus::Scsi),
+        ("pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0/block/sde", Bus::Usb),
+        ("pci0000:00/0000:00:1c.0/mmc_host/mmc0/mmc0:0001/block/mmcblk0", Bus::Mmc),
+        ("virtual/block/dm-7", Bus::Virtual),
+        ("vbd-51712/block/xvda", Bus::Xen),
+    ];
+    for (index, (place, bus)) in cases.into_iter().enumerate() {
+        let number = format!("200:{index}");
+        made.device(&number, place, &[]);
+        let device = BlockDevice::read(&made.host(), number.parse().unwrap()).unwrap();
+        assert_eq!(device.bus, bus, "{place}");
+    }
+}
+
+#[test]
+fn serial_numbers_from_where_each_driver_puts_them() {
+    let made = Made::new();
+    let scsi = "pci0000:00/0000:03:00.0/host4/target4:2:0/4:2:0:0/block/sdd";
+    let page = [("device/vpd_pg80", "\0\u{0}\0\u{8}WX11A234")];
+    made.device("8:48", scsi, &page);
+    made.device("8:64", &scsi.replace("sdd", "sde"), &[]);
+    made.write("run/udev/data/b8:64", "E:ID_MODEL=x\nE:ID_SERIAL=long_S1\nE:ID_SERIAL_SHORT=S1\n");
+    made.device("252:0", "pci0000:00/0000:00:02.0/virtio1/block/vda", &[("serial", "disk-1\n")]);
+    let serial = |number: &str| {
+        let number: DeviceNumber = number.parse().unwrap();
+        BlockDevice::read(&made.host(), number).unwrap().serial
+    };
+    assert_eq!(serial("8:48").as_deref(), Some("WX11A234"));
+    assert_eq!(serial("8:64").as_deref(), Some("S1"));
+    assert_eq!(serial("252:0").as_deref(), Some("disk-1"));
+}

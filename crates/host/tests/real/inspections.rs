@@ -1,0 +1,164 @@
+//! What inspection finds on real devices: the chain, the medium, the traps.
+
+use crate::machine::{machine, run};
+use host::{Host, Inspection, LoopOptions, Medium, OwnerKind, PROBE_SIZE_MIN, Setting};
+use std::{fs, path::Path};
+use units::Bytes;
+
+fn inspect(target: &Path) -> Inspection {
+    Inspection::of(&Host::here(), target, false).unwrap()
+}
+
+fn ids(inspection: &Inspection) -> Vec<&str> {
+    inspection.traps.iter().map(|trap| trap.id.as_str()).collect()
+}
+
+#[test]
+fn traps_of_a_buffered_loop_device_on_a_sparse_file() {
+    let Some(mut machine) = machine() else { return };
+    let file = machine.file("sparse", Bytes::from_mib(32));
+    let options = LoopOptions { direct_io: false, logical_block: Bytes(4096), read_only: false };
+    let device = machine.changes.attach(&file, options).unwrap();
+    let inspection = inspect(&device.node);
+    for expected in [
+        "buffered-loop",
+        "sparse-file",
+        "small-block",
+        "loop-settings-stay",
+        "queue-ceiling",
+        "stacked-devices",
+        "small-data",
+    ] {
+        assert!(
+            ids(&inspection).contains(&expected),
+            "{expected} is not in {:?}",
+            inspection.traps
+        );
+    }
+    assert!(inspection.changeable.contains(&Setting::Scheduler));
+    machine.changes.detach(device).unwrap();
+    // None of the first three on a laid-out file with direct I/O and 512-byte sectors.
+    let parent = machine.folder.path().to_owned();
+    let file = machine.changes.scratch_file(&parent, Bytes::from_mib(32), &mut |_| true).unwrap();
+    let device = machine.changes.attach(&file.path, LoopOptions::default()).unwrap();
+    let inspection = inspect(&device.node);
+    for unexpected in ["buffered-loop", "sparse-file", "small-block"] {
+        assert!(!ids(&inspection).contains(&unexpected), "{:?}", inspection.traps);
+    }
+}
+
+#[test]
+fn bfq_and_throttling_confound() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(32));
+    let mut with = |wbt: &str| {
+        if let Err(error) = machine.changes.set(device.number, &Setting::WbtLatUsec, wbt) {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+        Some(inspect(&device.node))
+    };
+    let Some(on) = with("2000") else { return };
+    let found = on.traps.iter().find(|trap| trap.id == "write-back-throttling").unwrap();
+    assert!(found.evidence.contains("wbt_lat_usec=2000"), "{}", found.evidence);
+    let Some(off) = with("0") else { return };
+    assert!(!ids(&off).contains(&"write-back-throttling"), "{:?}", off.traps);
+}
+
+#[test]
+fn traps_of_a_mounted_filesystem() {
+    let Some(mut machine) = machine() else { return };
+    let file = machine.file("disk", Bytes::from_mib(320));
+    let device = machine.changes.attach(&file, LoopOptions::default()).unwrap();
+    let scratch = host::ScratchDevice::of_loop(&machine.host, &device).unwrap();
+    for (kind, options, expected) in [
+        (host::FilesystemKind::Ext4, "data=journal", "direct-is-buffered"),
+        (host::FilesystemKind::Ext4, "discard", "loop-discard"),
+        (host::FilesystemKind::Ext4, "barrier=0", "no-barrier"),
+        (host::FilesystemKind::Ext4, "ro", "read-only"),
+        (host::FilesystemKind::Btrfs, "", "direct-is-buffered"),
+    ] {
+        if let Err(error) = kind.check(Bytes::from_mib(320)) {
+            eprintln!("skipped: {error}");
+            continue;
+        }
+        machine.changes.make_filesystem(&scratch, kind, "").unwrap();
+        let mounted = machine.changes.mount(&scratch, kind, options).unwrap();
+        assert_eq!(mounted.warnings.is_empty(), options != "barrier=0");
+        let inspection = inspect(&mounted.point);
+        assert!(ids(&inspection).contains(&expected), "{expected}: {:?}", inspection.traps);
+        assert_eq!(inspection.chain.scheduled.first(), Some(&device.number), "{kind}");
+        machine.changes.unmount(mounted).unwrap();
+    }
+}
+
+#[test]
+fn a_target_in_memory_is_named() {
+    let inspection = inspect(Path::new("/dev/shm"));
+    if inspection.chain.no_device.is_none() {
+        eprintln!("skipped: /dev/shm is not a tmpfs here");
+        return;
+    }
+    assert_eq!(ids(&inspection)[0], "memory");
+    assert!(inspection.chain.scheduled.is_empty());
+}
+
+#[test]
+fn an_overlay_is_named() {
+    let Some(machine) = machine() else { return };
+    let folder = machine.folder.path();
+    for name in ["lower", "upper", "work", "shown"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    let shown = folder.join("shown");
+    let options =
+        format!("lowerdir={0}/lower,upperdir={0}/upper,workdir={0}/work", folder.display());
+    let mount = ["-t", "overlay", "overlay", "-o", &options, shown.to_str().unwrap()];
+    if run("mount", &mount).is_none() {
+        return;
+    }
+    let inspection = Inspection::of(&machine.host, &shown, false);
+    run("umount", &[shown.to_str().unwrap()]).unwrap();
+    let inspection = inspection.unwrap();
+    assert_eq!(ids(&inspection)[0], "overlay");
+    let reason = inspection.chain.no_device.unwrap().reason;
+    assert!(reason.contains("Scheduler, queue"), "factors that drop out are named: {reason}");
+}
+
+#[test]
+fn holes_are_told_from_a_medium() {
+    let Some(mut machine) = machine() else { return };
+    // Holes: answered without the device.
+    let file = machine.file("holes", PROBE_SIZE_MIN);
+    let probe = Inspection::of(&machine.host, &file, true).unwrap().probe.unwrap();
+    assert_eq!(probe.medium, Medium::Cache, "{}", probe.evidence);
+    // A written file: by the device. Which medium that is depends on the machine.
+    let parent = machine.folder.path().to_owned();
+    let file = machine.changes.scratch_file(&parent, Bytes::from_mib(64), &mut |_| true).unwrap();
+    let inspection = Inspection::of(&machine.host, &file.path, true).unwrap();
+    let probe = inspection.probe.as_ref().unwrap();
+    assert!(probe.reads >= 20 && probe.p10 <= probe.median && probe.median <= probe.p99);
+    if let Some(share) = probe.device_share {
+        assert!(share > 0.9, "{}", probe.evidence);
+    }
+    let bottom = inspection.chain.devices().last().unwrap();
+    let claims = bottom.queue.as_ref().and_then(|queue| queue.rotational) == Some(true);
+    let trap = ids(&inspection).contains(&"rotational-flag");
+    assert_eq!(trap, claims && probe.medium != Medium::Disk, "{probe:?} {:?}", inspection.traps);
+}
+
+#[test]
+fn what_was_inspected_can_be_recorded_and_read_back() {
+    let inspection = inspect(Path::new("/var/tmp"));
+    let text = serde_json::to_string(&inspection).unwrap();
+    assert_eq!(serde_json::from_str::<Inspection>(&text).unwrap(), inspection);
+    assert!(inspection.machine.memory > Bytes::ZERO && inspection.machine.cpus > 0);
+    assert!(!inspection.owners.iter().any(|it| it.by == OwnerKind::Udev && it.settings.is_empty()));
+}
+
+#[test]
+fn no_such_path_is_an_error_that_says_so() {
+    let error = Inspection::of(&Host::here(), Path::new("/no/such/place"), false).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("/no/such/place") && text.contains("check the spelling"), "{text}");
+}

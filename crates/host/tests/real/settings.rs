@@ -1,0 +1,135 @@
+//! Reading, refusing, setting and putting back.
+
+use crate::machine::machine;
+use host::{
+    Chain, Changes, DeviceNumber, Host, Identity, QueueFolder, Refusal, Setting, TargetKind,
+    pending,
+};
+use units::Bytes;
+
+fn tunable(name: &str) -> Setting {
+    Setting::Tunable(name.to_owned())
+}
+
+fn all(host: &Host, number: DeviceNumber) -> std::collections::BTreeMap<Setting, String> {
+    QueueFolder::of(host, number).unwrap().read_all()
+}
+
+#[test]
+fn everything_that_was_set_is_put_back() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let before = all(&machine.host, device);
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+    let mut set =
+        |setting: Setting, value: &str| changes.set(device, &setting, value).unwrap().took;
+    assert_eq!(set(Setting::Scheduler, "deadline"), "mq-deadline", "the kernel's alias");
+    assert_eq!(set(Setting::NrRequests, "2048"), "2048");
+    assert_eq!(set(tunable("fifo_batch"), "64"), "64");
+    assert_eq!(set(Setting::WbtLatUsec, "0"), "0");
+    assert_eq!(set(Setting::ReadAheadKb, "64"), "64");
+    assert_eq!(set(Setting::Scheduler, "bfq"), "bfq");
+    assert_eq!(set(tunable("slice_idle"), "0"), "0");
+    assert_eq!(set(Setting::NrRequests, "1"), "4", "the kernel raises it without a word");
+    assert_eq!(changes.verify(), []);
+    let report = changes.finish().unwrap();
+    assert!(report.is_complete(), "{report:#?}");
+    assert_eq!(all(&machine.host, device), before);
+    assert!(pending(&machine.state()).unwrap().is_empty());
+}
+
+#[test]
+fn dropping_puts_back_as_well() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let before = all(&machine.host, device);
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+    changes.set(device, &Setting::Scheduler, "kyber").unwrap();
+    drop(changes);
+    assert_eq!(all(&machine.host, device), before);
+}
+
+#[test]
+fn a_setting_that_moves_is_seen() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+    changes.set(device, &Setting::Scheduler, "mq-deadline").unwrap();
+    changes.set(device, &tunable("fifo_batch"), "32").unwrap();
+    let name = Identity::read(&machine.host, device).unwrap().name;
+    std::fs::write(format!("/sys/block/{name}/queue/iosched/fifo_batch"), "8").unwrap();
+    let drift = changes.verify();
+    assert_eq!(drift.len(), 1, "{drift:?}");
+    assert_eq!((drift[0].set_to.as_str(), drift[0].reads.as_str()), ("32", "8"));
+}
+
+#[test]
+fn what_the_kernel_would_not_take_is_refused_with_the_reason() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let folder = QueueFolder::of(&machine.host, device).unwrap();
+    let refusal = |setting: &Setting, value: &str, under: Option<&str>| {
+        folder.check(setting, value, under).unwrap_err().to_string()
+    };
+    let text = refusal(&Setting::Scheduler, "kiber", None);
+    assert!(text.contains("none, mq-deadline, kyber, bfq"), "{text}");
+    assert!(text.contains("did you mean kyber?"), "{text}");
+    let text = refusal(&Setting::Scheduler, "cfq", None);
+    assert!(text.contains("5.0") && text.contains("bfq"), "{text}");
+    let text = refusal(&Setting::NrRequests, "100000", Some("mq-deadline"));
+    assert!(text.contains("2048") && text.contains("tags of its own"), "{text}");
+    let text = refusal(&Setting::NrRequests, "256", Some("none"));
+    assert!(text.contains("128") && text.contains("hardware tags"), "{text}");
+    let text = refusal(&tunable("fifo_bach"), "1", Some("mq-deadline"));
+    assert!(text.contains("did you mean fifo_batch?"), "{text}");
+    let text = refusal(&tunable("fifo_batch"), "1", Some("none"));
+    assert!(text.contains("none at all"), "{text}");
+    let text = refusal(&Setting::NrRequests, "-1", None);
+    assert!(text.contains("whole number"), "{text}");
+    assert_eq!(folder.check(&Setting::NrRequests, "2", None).unwrap(), "4");
+    assert_eq!(folder.check(&Setting::NrRequests, "2048", Some("bfq")).unwrap(), "2048");
+    assert!(matches!(
+        folder.check(&Setting::Scheduler, "noop", None),
+        Err(Refusal::UnknownScheduler { .. })
+    ));
+    // The limits that the refusals name are those of this kernel.
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+    for (scheduler, most) in [("none", "128"), ("mq-deadline", "2048")] {
+        changes.set(device, &Setting::Scheduler, scheduler).unwrap();
+        assert_eq!(changes.set(device, &Setting::NrRequests, most).unwrap().took, most);
+        let path = format!("/sys/dev/block/{device}/queue/nr_requests");
+        let over = (most.parse::<u32>().unwrap() + 1).to_string();
+        assert!(std::fs::write(&path, over).is_err(), "the kernel takes more under {scheduler}");
+    }
+}
+
+#[test]
+fn the_chain_goes_through_a_loop_device_to_the_disk_below() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16));
+    let chain = Chain::of(&machine.host, &device.node).unwrap();
+    assert_eq!(chain.kind, TargetKind::BlockDevice);
+    assert_eq!(chain.scheduled.first(), Some(&device.number));
+    let state = chain.devices().next().unwrap().loop_state().unwrap();
+    assert_eq!(state.backing_file.as_deref(), Some(device.file.as_path()));
+    assert!(state.direct_io);
+    // The file's filesystem and its device come below.
+    assert_eq!(chain.filesystems().count(), 1, "{chain:#?}");
+    assert!(chain.devices().count() >= 2, "{chain:#?}");
+    // The same by a link, as in /dev/disk/by-id.
+    let link = machine.folder.path().join("by-id");
+    std::os::unix::fs::symlink(&device.node, &link).unwrap();
+    assert_eq!(Chain::of(&machine.host, &link).unwrap(), chain);
+}
+
+#[test]
+fn memory_has_no_device() {
+    let shm = std::path::Path::new("/dev/shm");
+    let chain = Chain::of(&Host::here(), shm).unwrap();
+    let Some(no_device) = chain.no_device else {
+        eprintln!("skipped: /dev/shm is not a tmpfs here");
+        return;
+    };
+    assert_eq!(no_device.filesystem, "tmpfs");
+    assert!(no_device.reason.contains("memory"), "{}", no_device.reason);
+}

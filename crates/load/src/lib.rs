@@ -1,0 +1,35 @@
+//! Block and file load on the real kernel, measured.
+//!
+//! What lives here: laying out a scratch file ([`lay_out`]), running a [`plan::Workload`] against a
+//! [`Target`] ([`run`]), the engines that move the bytes, and the driver that stamps every time. What
+//! does not: what to run and how often, the host's counters and settings, estimates and verdicts.
+//!
+//! Data flows: [`LoadSpec`] → clients (threads or processes), each with an engine and a page of
+//! counts in memory that all share → [`record::Measurement`]. Sending and timing are apart: an engine
+//! knows no clock, rate or statistics, so that a new engine cannot measure differently.
+
+mod arrival;
+mod bank;
+mod board;
+mod buffer;
+mod client;
+mod clock;
+mod cost;
+mod crew;
+mod engines;
+mod error;
+mod forget;
+mod lay_out;
+mod pattern;
+mod priority;
+mod result;
+mod run;
+mod spec;
+mod target;
+
+pub use error::{LoadError, Stage};
+pub use forget::forget_cached;
+pub use lay_out::{LaidOut, LayOut, lay_out};
+pub use run::run;
+pub use spec::{Live, LoadSpec, Phase};
+pub use target::{DirectAlignment, Target, direct_alignment};

@@ -1,0 +1,220 @@
+//! From what the clients counted to a measurement, with the warnings that belong to it.
+
+use crate::bank::{Bank, Tally};
+use crate::board::{ERRNOS, Page, SHORT};
+use crate::crew::Crew;
+use crate::error::{LoadError, errno_name};
+use crate::run::Watch;
+use crate::spec::LoadSpec;
+use record::{
+    ClientShare, GeneratorCost, Histogram, JobMeasurement, Measurement, OperationMeasurement,
+    SharePermille,
+};
+use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
+use units::{Bytes, Nanos};
+
+/// A client that spends more of its time than this on a CPU may be what limits.
+const SATURATED: f64 = 0.9;
+/// Lateness of our own above this share of the mean latency is worth a word.
+const LATE: f64 = 0.05;
+
+pub(crate) fn measurement(
+    spec: &LoadSpec,
+    crews: &[Crew],
+    watch: Watch,
+) -> Result<Measurement, LoadError> {
+    let span = watch.times.end - watch.times.measure;
+    let mut jobs: Vec<JobMeasurement> = crews.iter().map(job).collect();
+    if let Some(failed) = jobs.iter().find(|job| job.operations() == 0 && !job.errors.is_empty()) {
+        return Err(LoadError::AllFailed {
+            path: spec.target.path.clone(),
+            count: failed.errors.values().sum(),
+            errors: in_words(&failed.errors),
+        });
+    }
+    let background = (jobs.len() > 1).then(|| jobs.remove(1));
+    let job = jobs.remove(0);
+    let generator = cost(crews, span, watch.workers[1].saturating_sub(watch.workers[0]));
+    let mut warnings = Vec::new();
+    if watch.stopped {
+        let asked = spec.measure;
+        warnings.push(format!("stopped early: measured {span} of the {asked} planned"));
+    }
+    warn_of_saturation(&generator, span, &mut warnings);
+    for ((crew, job), role) in
+        crews.iter().zip([Some(&job), background.as_ref()]).zip(["the job", "the background job"])
+    {
+        if let Some(job) = job {
+            warn_of_job(crew, job, role, span, &mut warnings);
+        }
+    }
+    Ok(Measurement {
+        span,
+        job,
+        background,
+        seconds: watch.seconds,
+        counters: Vec::new(),
+        generator,
+        warnings,
+    })
+}
+
+fn job(crew: &Crew) -> JobMeasurement {
+    let open = crew.job.rate.is_some();
+    let bytes = |operations: u64| Bytes(operations * crew.job.block_size.0);
+    let total = |bank: fn(&Page) -> &Bank| -> Histogram {
+        let mut tally = Tally::new();
+        crew.board.pages().for_each(|page| tally.add(bank(page)));
+        tally.histogram()
+    };
+    let kind = |service: Histogram, response: Option<Histogram>, moves: bool| {
+        let operations = service.count();
+        let bytes = if moves { bytes(operations) } else { Bytes::ZERO };
+        OperationMeasurement { operations, bytes, service, response }
+    };
+    JobMeasurement {
+        reads: kind(
+            total(|page| &page.read_service),
+            open.then(|| total(|page| &page.read_response)),
+            true,
+        ),
+        writes: kind(
+            total(|page| &page.write_service),
+            open.then(|| total(|page| &page.write_response)),
+            true,
+        ),
+        syncs: kind(total(|page| &page.sync_service), None, false),
+        clients: crew
+            .board
+            .pages()
+            .map(|page| {
+                let operations = page.read_service.count() + page.write_service.count();
+                ClientShare { operations, bytes: bytes(operations) }
+            })
+            .collect(),
+        errors: errors(crew),
+    }
+}
+
+fn errors(crew: &Crew) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for errno in 0..ERRNOS {
+        let count: u64 = crew.board.pages().map(|page| page.errors[errno].load(Relaxed)).sum();
+        if count > 0 {
+            let name = match errno {
+                SHORT => "short transfer".to_owned(),
+                errno => errno_name(errno as i32),
+            };
+            errors.insert(name, count);
+        }
+    }
+    errors
+}
+
+fn in_words(errors: &BTreeMap<String, u64>) -> String {
+    let each: Vec<String> =
+        errors.iter().map(|(name, count)| format!("{count} × {name}")).collect();
+    each.join(", ")
+}
+
+fn cost(crews: &[Crew], span: Nanos, workers: Nanos) -> GeneratorCost {
+    let mut cost = GeneratorCost::default();
+    let mut busiest = Nanos::ZERO;
+    for page in crews.iter().flat_map(|crew| crew.board.pages()) {
+        let (user, system) = (page.user.load(Relaxed), page.system.load(Relaxed));
+        cost.user += Nanos(user);
+        cost.system += Nanos(system);
+        cost.threads += 1;
+        busiest = busiest.max(Nanos(user + system));
+    }
+    cost.system += workers;
+    let share = busiest.0 as f64 / span.0.max(1) as f64;
+    cost.busiest = SharePermille((share * 1000.0).round() as u32);
+    cost
+}
+
+/// True of cached and null loads as well, where the generator is meant to be the limit.
+pub(crate) fn warn_of_saturation(cost: &GeneratorCost, span: Nanos, warnings: &mut Vec<String>) {
+    let busiest = f64::from(cost.busiest.0) / 1000.0;
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get()) as f64;
+    let all = (cost.user + cost.system).as_secs_f64() / span.as_secs_f64().max(1e-9);
+    if all > SATURATED * cpus {
+        warnings.push(format!(
+            "the load generator used {all:.1} of {cpus} CPUs: the processors, not the storage, may \
+             be what limits"
+        ));
+    } else if busiest > SATURATED {
+        warnings.push(format!(
+            "the load generator's busiest client spent {:.0} % of the time on a CPU: it, not the \
+             storage, may be what limits; more clients may give more",
+            busiest * 100.0
+        ));
+    }
+}
+
+fn warn_of_job(
+    crew: &Crew,
+    job: &JobMeasurement,
+    role: &str,
+    span: Nanos,
+    warnings: &mut Vec<String>,
+) {
+    if !job.errors.is_empty() {
+        warnings.push(format!("operations of {role} failed: {}", in_words(&job.errors)));
+    }
+    if job.operations() == 0 {
+        warnings.push(format!("no operation of {role} completed within {span}"));
+    }
+    let sum = |cell: fn(&Page) -> &std::sync::atomic::AtomicU64| -> u64 {
+        crew.board.pages().map(|page| cell(page).load(Relaxed)).sum()
+    };
+    let longest = |cell: fn(&Page) -> &std::sync::atomic::AtomicU64| -> Nanos {
+        Nanos(crew.board.pages().map(|page| cell(page).load(Relaxed)).max().unwrap_or(0))
+    };
+    let latency = job.latency();
+    let (backlog, oldest) = (sum(|page| &page.backlog), longest(|page| &page.oldest));
+    // What is in flight at any moment is natural: rate times latency (Little's law).
+    let offered = crew.job.rate.map_or(0.0, |rate| rate.per_second * span.as_secs_f64());
+    if backlog as f64 > (offered * 0.01).max(1.0) && oldest > Nanos::from_millis(100)
+        || oldest > Nanos::from_secs(1)
+    {
+        warnings.push(format!(
+            "backlog: about {backlog} operations of {role} that were to begin before the end were \
+             not done by then, the first of them {oldest} late: the rate is above what this \
+             target carries, and response times grow with the length of the trial"
+        ));
+    }
+    let drained = longest(|page| &page.longest_drained);
+    if drained > latency.max().unwrap_or(Nanos::ZERO) && drained > Nanos::from_millis(10) {
+        warnings.push(format!(
+            "an operation of {role} that was in flight at the end took {drained}, longer than any \
+             that counts: the longest latency is an underestimate"
+        ));
+    }
+    warn_of_lateness(
+        sum(|page| &page.lateness),
+        sum(|page| &page.awaited),
+        latency.mean(),
+        role,
+        warnings,
+    );
+}
+
+/// Time that passed between an arrival and its submission though the client was free.
+fn warn_of_lateness(
+    lateness: u64,
+    awaited: u64,
+    mean: Option<Nanos>,
+    role: &str,
+    warnings: &mut Vec<String>,
+) {
+    let (Some(mean), Some(late)) = (mean, lateness.checked_div(awaited).map(Nanos)) else {
+        return;
+    };
+    if late.0 as f64 > mean.0 as f64 * LATE && late > Nanos::from_micros(1) {
+        warnings.push(format!(
+            "the load generator woke {late} late on average for operations of {role}: that is part \
+             of their response time (mean {mean}); service times are free of it"
+        ));
+    }
+}

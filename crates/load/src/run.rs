@@ -1,0 +1,327 @@
+//! One trial's load from start to end: gather the clients, let them go, watch them second by second,
+//! and make a measurement of what they counted.
+
+use crate::bank::Tally;
+use crate::board::Times;
+use crate::clock::{Clock, Monotonic};
+use crate::cost;
+use crate::crew::Crew;
+use crate::engines;
+use crate::error::LoadError;
+use crate::result;
+use crate::spec::{Live, LoadSpec, Phase};
+use plan::EngineKind;
+use record::{Measurement, Second};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+use units::{Bytes, Nanos};
+
+/// How often to look for a failure or the wish to stop.
+const LOOK_EVERY: Nanos = Nanos::from_millis(20);
+/// The background job begins this much before the measured one.
+const BACKGROUND_LEAD: Nanos = Nanos::from_millis(20);
+/// A device that completes nothing for so long after the end hangs. Devices give up a request and
+/// report an error after 30 s (the kernel's default for SCSI), so this is well above.
+const HUNG_AFTER: Nanos = Nanos::from_secs(90);
+/// The same, after somebody asked to stop.
+const HUNG_AFTER_STOP: Nanos = Nanos::from_secs(10);
+
+/// Runs the load and measures it. `each_second` is called once a second, from the warm-up's first to
+/// the last of the measured span, on the caller's thread: there the caller takes its samples of the
+/// host. When `stop` becomes true the trial ends early, with a measurement of the shorter span whose
+/// warnings say so, or with [`LoadError::Stopped`] if nothing was measured yet.
+///
+/// It never creates, truncates or extends the target, and never writes outside `[0, size)` of it.
+/// It may raise this process's soft limit of open files.
+pub fn run(
+    spec: &LoadSpec,
+    stop: &AtomicBool,
+    each_second: &mut dyn FnMut(&Live),
+) -> Result<Measurement, LoadError> {
+    spec.check()?;
+    if spec.engine == EngineKind::Fio {
+        return engines::fio::run(spec, stop, each_second);
+    }
+    raise_open_files_limit(spec);
+    let mut crews = gather(spec, stop)?;
+    let _ahead = Ahead::of_clients();
+    let times = let_go(spec, &crews);
+    let mut watch = Watch::new(times);
+    let watched = watch.until_end(&mut crews, stop, each_second);
+    let ended = wait_for_all(&mut crews, &spec.target.path, stop);
+    ended?;
+    watched?;
+    if let Some(failure) = crews.iter_mut().find_map(Crew::failure) {
+        return Err(failure);
+    }
+    watch.last_second(&crews, each_second);
+    result::measurement(spec, &crews, watch)
+}
+
+/// Starts all clients of all jobs and waits until they are ready.
+fn gather(spec: &LoadSpec, stop: &AtomicBool) -> Result<Vec<Crew>, LoadError> {
+    let mut crews: Vec<Crew> = Vec::new();
+    let mut problem = None;
+    for (role, job) in spec.jobs() {
+        match Crew::gather(spec, role, job) {
+            Ok(crew) => crews.push(crew),
+            Err(error) => {
+                problem = Some(error);
+                break;
+            }
+        }
+    }
+    while problem.is_none() && !crews.iter().all(Crew::gathered) {
+        std::thread::sleep(Nanos::from_millis(1).as_duration());
+        problem = match stop.load(Relaxed) {
+            true => Some(LoadError::Stopped),
+            false => crews.iter_mut().find_map(Crew::failure),
+        };
+    }
+    match problem.or_else(|| crews.iter_mut().find_map(Crew::failure)) {
+        None => Ok(crews),
+        Some(error) => {
+            crews.iter_mut().for_each(Crew::dismiss);
+            Err(error)
+        }
+    }
+}
+
+/// Sets the times and opens the gates, the background's first.
+fn let_go(spec: &LoadSpec, crews: &[Crew]) -> Times {
+    let begin = Monotonic.now() + Nanos::from_millis(1);
+    let start = if crews.len() > 1 { begin + BACKGROUND_LEAD } else { begin };
+    let measure = start + spec.warmup;
+    let times = Times { start, measure, end: measure + spec.measure };
+    for crew in crews.iter().skip(1) {
+        crew.board.control().go(Times { start: begin, ..times });
+    }
+    crews[0].board.control().go(times);
+    times
+}
+
+/// What is noted while the load runs.
+pub(crate) struct Watch {
+    pub times: Times,
+    pub seconds: Vec<Second>,
+    /// CPU time of io_uring's workers at the beginning and the end of the measured span.
+    pub workers: [Nanos; 2],
+    pub stopped: bool,
+    before: Snapshot,
+}
+
+/// What the measured job's clients had counted at one moment.
+struct Snapshot {
+    at: Nanos,
+    reads: u64,
+    writes: u64,
+    latency: Tally,
+}
+
+impl Watch {
+    fn new(times: Times) -> Self {
+        Watch {
+            times,
+            seconds: Vec::new(),
+            workers: [cost::io_uring_workers(), Nanos::ZERO],
+            stopped: false,
+            before: Snapshot { at: times.start, reads: 0, writes: 0, latency: Tally::new() },
+        }
+    }
+
+    /// Seconds from the end of warm-up.
+    fn axis(&self, at: Nanos) -> f64 {
+        (at.0 as f64 - self.times.measure.0 as f64) / 1e9
+    }
+
+    /// Watches until the end, or until something makes it end early.
+    fn until_end(
+        &mut self,
+        crews: &mut [Crew],
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Live),
+    ) -> Result<(), LoadError> {
+        loop {
+            let tick = self.next_tick();
+            while Monotonic.now() < tick {
+                let failure = crews.iter_mut().find_map(Crew::failure);
+                self.stopped = stop.load(Relaxed);
+                if failure.is_some() || self.stopped {
+                    return self.end_early(crews, failure);
+                }
+                let left = tick.saturating_sub(Monotonic.now());
+                std::thread::sleep(left.min(LOOK_EVERY).as_duration());
+            }
+            if tick == self.times.measure {
+                self.workers[0] = cost::io_uring_workers();
+            }
+            if tick == self.times.end {
+                self.workers[1] = cost::io_uring_workers();
+                return Ok(());
+            }
+            self.second(self.moment(tick), crews, each_second);
+        }
+    }
+
+    fn end_early(&mut self, crews: &[Crew], failure: Option<LoadError>) -> Result<(), LoadError> {
+        let now = Monotonic.now();
+        for crew in crews {
+            crew.board.control().end_now(now);
+        }
+        self.workers[1] = cost::io_uring_workers();
+        self.times.end = now.min(self.times.end);
+        match failure {
+            Some(failure) => Err(failure),
+            None if now <= self.times.measure => Err(LoadError::Stopped),
+            None => Ok(()),
+        }
+    }
+
+    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
+    fn next_tick(&self) -> Nanos {
+        const SECOND: u64 = 1_000_000_000;
+        let (last, measure) = (self.before.at, self.times.measure);
+        let next = if last < measure {
+            let left = (measure - last).0;
+            measure - Nanos((left - 1) / SECOND * SECOND)
+        } else {
+            measure + Nanos(((last - measure).0 / SECOND + 1) * SECOND)
+        };
+        next.min(self.times.end)
+    }
+
+    /// When a tick was really noticed; the end of warm-up is where it is, because what follows is
+    /// counted apart.
+    fn moment(&self, tick: Nanos) -> Nanos {
+        let bound = if tick <= self.times.measure { self.times.measure } else { self.times.end };
+        let now = Monotonic.now();
+        if tick == self.times.measure || now >= bound { tick } else { now }
+    }
+
+    /// Notes what was done since the last tick, and tells the caller.
+    fn second(&mut self, at: Nanos, crews: &[Crew], each_second: &mut dyn FnMut(&Live)) {
+        let warming = at <= self.times.measure;
+        let now = Snapshot::take(&crews[0], at, warming);
+        let (reads, writes) = (now.reads - self.before.reads, now.writes - self.before.writes);
+        let latency = now.latency.since(&self.before.latency);
+        let bytes = Bytes(crews[0].job.block_size.0 * (reads + writes));
+        let length = (at - self.before.at).as_secs_f64().max(1e-9);
+        let second = Second {
+            at: self.axis(at),
+            reads,
+            writes,
+            bytes,
+            p50: latency.quantile(0.5),
+            p99: latency.quantile(0.99),
+            max: latency.quantile(1.0),
+        };
+        self.seconds.push(second);
+        self.before = match at == self.times.measure {
+            // What follows is counted in other banks, which begin at nothing.
+            true => Snapshot { at, reads: 0, writes: 0, latency: Tally::new() },
+            false => now,
+        };
+        each_second(&Live {
+            at: second.at,
+            phase: if warming { Phase::WarmUp } else { Phase::Measuring },
+            operations_per_second: (reads + writes) as f64 / length,
+            bytes_per_second: bytes.0 as f64 / length,
+            p99: second.p99,
+        });
+    }
+
+    /// The last second, once every client has counted all that it did by the end.
+    fn last_second(&mut self, crews: &[Crew], each_second: &mut dyn FnMut(&Live)) {
+        self.second(self.times.end, crews, each_second);
+    }
+}
+
+impl Snapshot {
+    fn take(crew: &Crew, at: Nanos, warming: bool) -> Self {
+        let mut latency = Tally::new();
+        let open = crew.job.rate.is_some();
+        let (mut reads, mut writes) = (0, 0);
+        for page in crew.board.pages() {
+            let (read, write) = match (warming, open) {
+                (true, _) => (&page.warm_reads, &page.warm_writes),
+                (false, true) => (&page.read_response, &page.write_response),
+                (false, false) => (&page.read_service, &page.write_service),
+            };
+            let before = latency.count();
+            latency.add(read);
+            reads += latency.count() - before;
+            let before = latency.count();
+            latency.add(write);
+            writes += latency.count() - before;
+        }
+        Snapshot { at, reads, writes, latency }
+    }
+}
+
+/// Waits for clients to end. As long as operations complete it waits, however deep the queue.
+fn wait_for_all(crews: &mut [Crew], path: &Path, stop: &AtomicBool) -> Result<(), LoadError> {
+    let (mut since, mut drained) = (Monotonic.now(), 0);
+    while !crews.iter().all(Crew::all_done) {
+        std::thread::sleep(Nanos::from_micros(500).as_duration());
+        // Notices processes that died, and marks them as done.
+        let _ = crews.iter_mut().find_map(Crew::failure);
+        let now: u64 = crews.iter().map(Crew::drained).sum();
+        if now != drained {
+            (since, drained) = (Monotonic.now(), now);
+        }
+        let limit = if stop.load(Relaxed) { HUNG_AFTER_STOP } else { HUNG_AFTER };
+        let waited = Monotonic.now() - since;
+        if waited > limit {
+            crews.iter_mut().for_each(Crew::abandon);
+            return Err(LoadError::Hung { path: path.to_owned(), waited });
+        }
+    }
+    crews.iter_mut().for_each(Crew::join);
+    Ok(())
+}
+
+/// The calling thread runs before the clients for as long as this lives, where that is permitted:
+/// thousands of runnable clients would otherwise delay its looks at the clock by seconds.
+struct Ahead(Option<i32>);
+
+impl Ahead {
+    const NICE: i32 = -15;
+
+    fn of_clients() -> Self {
+        // SAFETY: integers only; 0 is the calling thread.
+        let before = unsafe {
+            *libc::__errno_location() = 0;
+            libc::getpriority(libc::PRIO_PROCESS, 0)
+        };
+        // SAFETY: as above.
+        let moved = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, Ahead::NICE) } == 0;
+        Ahead(moved.then_some(before))
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(before) = self.0 {
+            // SAFETY: as above; what is nicer than now is always permitted.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, before) };
+        }
+    }
+}
+
+/// Each thread needs a ring and an open file; the usual soft limit of 1024 is for select(2)'s sake.
+fn raise_open_files_limit(spec: &LoadSpec) {
+    let clients: u64 = spec.jobs().map(|(_, job)| u64::from(job.clients)).sum();
+    let needed = clients * 2 + 64;
+    // SAFETY: reads and writes one rlimit.
+    unsafe {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let known = libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0;
+        if known && limit.rlim_cur < needed {
+            limit.rlim_cur = needed.min(limit.rlim_max);
+            // Where it is not allowed, opening will say so.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What is asked for, and what is told while it runs.
+
+use crate::buffer::Buffers;
+use crate::error::LoadError;
+use crate::target::Target;
+use plan::{EngineKind, Job, Workload};
+use units::{Bytes, Nanos};
+
+/// One trial's load.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadSpec<'a> {
+    /// The job to measure, and the one beside it.
+    pub workload: &'a Workload,
+    /// What it goes to.
+    pub target: &'a Target,
+    /// What moves the bytes.
+    pub engine: EngineKind,
+    /// Time before measuring, in which the load already runs.
+    pub warmup: Nanos,
+    /// Time that is measured.
+    pub measure: Nanos,
+    /// Decides every random choice: the same seed gives each client the same offsets.
+    pub seed: u64,
+}
+
+/// The last second of a running load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Live {
+    /// Seconds from the end of warm-up; zero or less during it.
+    pub at: f64,
+    /// Whether this second counts.
+    pub phase: Phase,
+    /// Reads and writes of the measured job.
+    pub operations_per_second: f64,
+    /// Bytes that they moved.
+    pub bytes_per_second: f64,
+    /// 99th percentile of their latency (response time where a rate is offered).
+    pub p99: Nanos,
+}
+
+/// What part of a trial it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Load runs, nothing counts yet.
+    WarmUp,
+    /// It counts.
+    Measuring,
+}
+
+/// Of the memory available, the share that buffers may take.
+const MEMORY_SHARE: f64 = 0.5;
+
+impl LoadSpec<'_> {
+    /// The jobs with their roles, the measured first.
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&'static str, &Job)> {
+        [("measured", Some(&self.workload.job)), ("background", self.workload.background.as_ref())]
+            .into_iter()
+            .filter_map(|(role, job)| job.map(|job| (role, job)))
+    }
+
+    /// Why this cannot be run, found before anything begins.
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        if self.measure == Nanos::ZERO {
+            return Err(LoadError::Refused("the measured time is zero".to_owned()));
+        }
+        for (_, job) in self.jobs() {
+            self.check_job(job)?;
+        }
+        self.check_memory()
+    }
+
+    fn check_job(&self, job: &Job) -> Result<(), LoadError> {
+        job.check().map_err(|error| LoadError::Refused(error.to_string()))?;
+        if self.engine == EngineKind::Sync && job.depth > 1 {
+            return Err(LoadError::Refused(format!(
+                "the engine sync has one operation outstanding a client, and depth {} was asked: \
+                 use {} clients, or the engine io_uring",
+                job.depth, job.depth
+            )));
+        }
+        if self.target.size < job.block_size {
+            return Err(LoadError::Refused(format!(
+                "a target of {} has no room for one block of {}",
+                self.target.size, job.block_size
+            )));
+        }
+        match self.engine {
+            EngineKind::Null => Ok(()),
+            _ => self.target.check(job),
+        }
+    }
+
+    fn check_memory(&self) -> Result<(), LoadError> {
+        let needed = self
+            .jobs()
+            .map(|(_, job)| {
+                let (reads, writes) = (job.pattern.reads(), job.pattern.writes());
+                let one = Buffers::size(job.block_size.0, job.depth, reads, writes);
+                one.saturating_mul(job.clients.into())
+            })
+            .fold(0, u64::saturating_add);
+        let available = memory_available().unwrap_or(Bytes(u64::MAX));
+        if needed as f64 > available.0 as f64 * MEMORY_SHARE {
+            return Err(LoadError::Refused(format!(
+                "buffers for clients × depth × block size need {}, and {available} of memory are \
+                 available: use fewer clients, less depth or smaller blocks",
+                Bytes(needed)
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// MemAvailable, as the kernel estimates it.
+fn memory_available() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse().ok().map(Bytes::from_kib)
+}

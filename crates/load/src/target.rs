@@ -1,0 +1,187 @@
+//! What the load goes to: a file or a block device, a span of it from offset 0.
+
+use crate::error::LoadError;
+use plan::{Job, OpenSync};
+use std::{
+    ffi::CString,
+    fs::{self, File},
+    io,
+    os::{
+        fd::{AsRawFd, FromRawFd, OwnedFd},
+        unix::{ffi::OsStrExt, fs::FileTypeExt},
+    },
+    path::{Path, PathBuf},
+};
+use units::Bytes;
+
+/// A file or a block device that may be read and, by jobs that write, overwritten in `[0, size)`.
+/// Nothing here creates, truncates or extends it.
+#[derive(Debug)]
+pub struct Target {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The span used, from offset 0.
+    pub size: Bytes,
+    /// The descriptor with which somebody made sure that this is the right device, and holds it:
+    /// clients then open that very device again, whatever the path means by now.
+    pub device_fd: Option<OwnedFd>,
+}
+
+/// What O_DIRECT demands of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectAlignment {
+    /// Offsets and lengths must be multiples of this.
+    Multiple(Bytes),
+    /// The file does not support O_DIRECT.
+    Unsupported,
+    /// The kernel does not say (before 6.1, and several filesystems).
+    Unknown,
+}
+
+impl Target {
+    /// A target without a descriptor held by somebody.
+    pub fn new(path: impl Into<PathBuf>, size: Bytes) -> Self {
+        Target { path: path.into(), size, device_fd: None }
+    }
+
+    /// What to open: the held device itself where there is one.
+    pub(crate) fn open_path(&self) -> PathBuf {
+        match &self.device_fd {
+            Some(fd) => PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())),
+            None => self.path.clone(),
+        }
+    }
+
+    /// What a client needs to open it.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening(self.open_path())
+    }
+
+    /// Whether the job can go there at all, found before any client begins.
+    pub(crate) fn check(&self, job: &Job) -> Result<(), LoadError> {
+        let wrong =
+            |doing| move |source| LoadError::Target { doing, path: self.path.clone(), source };
+        let path = self.open_path();
+        let kind = fs::metadata(&path).map_err(wrong("look at"))?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(LoadError::Refused(format!(
+                "{} is neither a regular file nor a block device: load goes to one of these",
+                self.path.display()
+            )));
+        }
+        let file = File::from(self.opening().open(job).map_err(wrong("open"))?);
+        let there = size_of(&file).map_err(wrong("find the size of"))?;
+        if there < self.size {
+            return Err(LoadError::Refused(format!(
+                "{} has {there}, but the load spans {}: lay the file out first, or ask for less",
+                self.path.display(),
+                self.size
+            )));
+        }
+        if job.sync.direct {
+            self.check_alignment(job)?;
+        }
+        Ok(())
+    }
+
+    fn check_alignment(&self, job: &Job) -> Result<(), LoadError> {
+        let path = self.open_path();
+        let asked = direct_alignment(&path).map_err(|source| LoadError::Target {
+            doing: "ask for the O_DIRECT alignment of",
+            path: self.path.clone(),
+            source,
+        })?;
+        match asked {
+            DirectAlignment::Multiple(multiple) if !job.block_size.0.is_multiple_of(multiple.0) => {
+                Err(LoadError::Refused(format!(
+                    "direct I/O on {} goes in multiples of {multiple} (its logical block), so \
+                     blocks of {} cannot be direct: use at least {multiple}, or a sync mode \
+                     without 'direct'",
+                    self.path.display(),
+                    job.block_size
+                )))
+            }
+            DirectAlignment::Unsupported => Err(LoadError::Refused(format!(
+                "{} does not support O_DIRECT (its filesystem says so): use a sync mode without \
+                 'direct'",
+                self.path.display()
+            ))),
+            DirectAlignment::Multiple(_) | DirectAlignment::Unknown => Ok(()),
+        }
+    }
+}
+
+/// Where a client opens the target: each has an open file of its own, as processes of a database do,
+/// so that the kernel's read-ahead follows each by itself.
+pub(crate) struct Opening(PathBuf);
+
+impl Opening {
+    /// Opens it as a job's client does. Reads alone need no permission to write.
+    pub fn open(&self, job: &Job) -> io::Result<OwnedFd> {
+        let mut flags = libc::O_CLOEXEC;
+        flags |= match (job.pattern.reads(), job.pattern.writes()) {
+            (_, false) => libc::O_RDONLY,
+            (false, true) => libc::O_WRONLY,
+            (true, true) => libc::O_RDWR,
+        };
+        if job.sync.direct {
+            flags |= libc::O_DIRECT;
+        }
+        if job.pattern.writes() {
+            flags |= match job.sync.open {
+                OpenSync::None => 0,
+                OpenSync::OSync => libc::O_SYNC,
+                OpenSync::ODsync => libc::O_DSYNC,
+            };
+        }
+        open(&self.0, flags)
+    }
+}
+
+pub(crate) fn open(path: &Path, flags: i32) -> io::Result<OwnedFd> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: a terminated string and two integers.
+    match unsafe { libc::open(path.as_ptr(), flags, 0o600) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: just opened, and nobody else's.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
+/// A file's length, or a block device's size.
+pub(crate) fn size_of(file: &File) -> io::Result<Bytes> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = file;
+    file.seek(SeekFrom::End(0)).map(Bytes)
+}
+
+/// What O_DIRECT demands of the file or block device at `path`: statx(2) with STATX_DIOALIGN, else
+/// a block device's logical block size.
+pub fn direct_alignment(path: &Path) -> io::Result<DirectAlignment> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: zeroes are a valid statx, and the call fills it.
+    let (result, about) = unsafe {
+        let mut about: libc::statx = std::mem::zeroed();
+        let mask = libc::STATX_DIOALIGN | libc::STATX_TYPE;
+        (libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, mask, &mut about), about)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if about.stx_mask & libc::STATX_DIOALIGN != 0 {
+        return Ok(match about.stx_dio_offset_align {
+            0 => DirectAlignment::Unsupported,
+            multiple => DirectAlignment::Multiple(Bytes(multiple.into())),
+        });
+    }
+    if u32::from(about.stx_mode) & libc::S_IFMT != libc::S_IFBLK {
+        return Ok(DirectAlignment::Unknown);
+    }
+    let device = open(path, libc::O_RDONLY | libc::O_CLOEXEC)?;
+    let mut block: libc::c_int = 0;
+    // SAFETY: BLKSSZGET writes one int.
+    match unsafe { libc::ioctl(device.as_raw_fd(), libc::BLKSSZGET, &mut block) } {
+        0 => Ok(DirectAlignment::Multiple(Bytes(block as u64))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

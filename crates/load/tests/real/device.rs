@@ -1,0 +1,131 @@
+//! Block devices: loop devices with direct I/O.
+
+use crate::place::{Loop, Trial, directory, root, trial};
+use load::{DirectAlignment, Target, direct_alignment};
+use plan::EngineKind;
+use std::{
+    fs::OpenOptions,
+    os::unix::fs::OpenOptionsExt,
+    process::Command,
+    time::{Duration, Instant},
+};
+use units::{Bytes, Nanos};
+
+const SIZE: Bytes = Bytes::from_mib(16);
+
+#[test]
+fn the_device_moves_the_bytes_that_were_asked() {
+    if !root("counting a loop device's bytes") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), SIZE, 512);
+    let target = Target::new(&device.path, SIZE);
+    for (engine, job, field) in [
+        (EngineKind::IoUring, "randread,depth=8", 0),
+        (EngineKind::Sync, "randwrite,clients=2", 1),
+        (EngineKind::IoUring, "write,block_size=64KiB,client_kind=processes,clients=2", 1),
+    ] {
+        let before = device.counters();
+        let measurement = trial(job, engine).run(&target).unwrap();
+        let moved = (device.counters()[field] - before[field]) * 512;
+        let asked = measurement.job.bytes().0;
+        // Beyond what was counted: what was in flight at the end, and udev's look at the device.
+        let slack = (64 * 1024 * 2) + (1 << 20);
+        assert!((asked..asked + slack).contains(&moved), "{job}: {asked} asked, {moved} moved");
+    }
+}
+
+#[test]
+fn a_sync_is_a_flush_at_the_device() {
+    if !root("counting a loop device's flushes") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), SIZE, 512);
+    let target = Target::new(&device.path, SIZE);
+    let before = device.counters()[2];
+    let job = "randwrite,sync=direct+fdatasync:4";
+    let syncs = trial(job, EngineKind::Sync).run(&target).unwrap().job.syncs.operations;
+    let flushes = device.counters()[2] - before;
+    assert!(syncs > 0 && flushes.abs_diff(syncs) <= 2, "{syncs} syncs, {flushes} flushes");
+}
+
+#[test]
+fn blocks_below_the_devices_own_are_refused_with_the_reason() {
+    if !root("a loop device with 4 KiB sectors") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), SIZE, 4096);
+    let multiple = direct_alignment(&device.path).unwrap();
+    assert_eq!(multiple, DirectAlignment::Multiple(Bytes::from_kib(4)));
+    let target = Target::new(&device.path, SIZE);
+    for engine in [EngineKind::IoUring, EngineKind::Sync] {
+        let message = trial("randread,block_size=1k", engine).run(&target).unwrap_err().to_string();
+        assert!(message.contains("multiples of 4 KiB"), "{message}");
+        assert!(message.contains("without 'direct'"), "{message}");
+        let buffered = "randread,block_size=1k,sync=buffered";
+        assert!(trial(buffered, engine).run(&target).is_ok(), "the page cache takes any size");
+    }
+}
+
+#[test]
+fn a_device_that_disappears_ends_the_trial_with_an_error_that_says_so() {
+    if !root("taking a loop device's backing away") {
+        return;
+    }
+    for (engine, job) in [
+        (EngineKind::IoUring, "randread,depth=8"),
+        (EngineKind::Sync, "randwrite,clients=2"),
+        (EngineKind::Sync, "randread,client_kind=processes"),
+    ] {
+        let directory = directory();
+        let device = Loop::new(directory.path(), SIZE, 512);
+        let target = Target::new(&device.path, SIZE);
+        let trial = Trial { measure: Nanos::from_secs(30), ..trial(job, engine) };
+        let begun = Instant::now();
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(400));
+                // As when a disk is pulled: there is nothing any more where it was.
+                device.vanish();
+            });
+            trial.run(&target)
+        });
+        let message = outcome.unwrap_err().to_string();
+        assert!(message.contains("disappeared"), "{engine} {job}: {message}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "no hang");
+    }
+}
+
+#[test]
+fn the_device_that_is_held_is_the_one_that_is_used() {
+    if !root("holding a loop device") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), SIZE, 512);
+    let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&device.path).unwrap();
+    let target = Target {
+        path: "/dev/this-name-changed-hands".into(),
+        size: SIZE,
+        device_fd: Some(held.into()),
+    };
+    let fio = Command::new("fio").arg("--version").output().is_ok();
+    for (engine, job) in [
+        (EngineKind::IoUring, "randwrite"),
+        (EngineKind::Sync, "randread,clients=2,client_kind=processes"),
+        (EngineKind::Fio, "randwrite"),
+    ] {
+        if engine == EngineKind::Fio && !fio {
+            eprintln!("skipped: fio is not installed (apt install fio)");
+            continue;
+        }
+        let before = device.counters();
+        let measurement = trial(job, engine).run(&target).unwrap();
+        let after = device.counters();
+        let moved = (after[0] + after[1] - before[0] - before[1]) * 512;
+        assert!(measurement.job.operations() > 0 && moved >= measurement.job.bytes().0);
+    }
+}

@@ -1,0 +1,131 @@
+//! Cells: one level for each factor.
+
+use crate::{EngineKind, Factor, Level, Role, WordError, Workload};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, fmt};
+
+/// One level for each factor that it has; a tunable is only in the cells of its scheduler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Cell {
+    /// Factor to level.
+    #[serde(with = "levels_by_word")]
+    pub levels: BTreeMap<Factor, Level>,
+    /// The cell that this one is compared with, by its place in the plan; `None` in a baseline.
+    pub baseline: Option<usize>,
+}
+
+impl Cell {
+    /// The level of a factor, if the cell has it.
+    pub fn level(&self, factor: &Factor) -> Option<&Level> {
+        self.levels.get(factor)
+    }
+
+    /// The levels of factors that are settings of the host.
+    pub fn host_settings(&self) -> impl Iterator<Item = (&Factor, &Level)> {
+        self.levels.iter().filter(|(factor, _)| factor.role() == Role::HostSetting)
+    }
+
+    /// What its clients do: `base`, with this cell's levels over it.
+    pub fn workload(
+        &self,
+        base: &Workload,
+        engine: EngineKind,
+    ) -> Result<(Workload, EngineKind), WordError> {
+        let mut workload = base.clone();
+        let mut engine = engine;
+        for (factor, Level(text)) in &self.levels {
+            let job = &mut workload.job;
+            let number = || {
+                text.parse().map_err(|_| {
+                    WordError::new(format!("{factor} '{text}' is not a whole number below 2^32"))
+                })
+            };
+            match factor {
+                Factor::Sync => job.sync = text.parse()?,
+                Factor::IoPriority => job.io_priority = Some(text.parse()?),
+                Factor::Pattern => job.pattern = text.parse()?,
+                Factor::BlockSize => job.block_size = text.parse().map_err(WordError::from)?,
+                Factor::Clients => job.clients = number()?,
+                Factor::Depth => job.depth = number()?,
+                Factor::Rate => job.rate = Some(text.parse()?),
+                Factor::Background if text == "none" => workload.background = None,
+                Factor::Background => workload.background = Some(text.parse()?),
+                Factor::Engine => engine = text.parse()?,
+                Factor::Filesystem
+                | Factor::Scheduler
+                | Factor::NrRequests
+                | Factor::Tunable { .. }
+                | Factor::WbtLatUsec
+                | Factor::ReadAheadKb
+                | Factor::Placebo => {}
+            }
+        }
+        workload.job.check()?;
+        Ok((workload, engine))
+    }
+
+    /// The levels of `factors` alone, for tables: `mq-deadline, nr_requests 64`.
+    pub fn label(&self, factors: &[Factor]) -> String {
+        let words: Vec<String> = factors
+            .iter()
+            .filter_map(|factor| Some((factor, self.levels.get(factor)?)))
+            .map(|(factor, level)| match factor {
+                Factor::Scheduler | Factor::Filesystem | Factor::Pattern => level.to_string(),
+                Factor::Sync | Factor::Engine | Factor::BlockSize => level.to_string(),
+                Factor::Clients if level.0 == "1" => "1 client".to_owned(),
+                Factor::Clients => format!("{level} clients"),
+                Factor::NrRequests => format!("queue {level}"),
+                Factor::Tunable { name, .. } => format!("{name} {level}"),
+                Factor::WbtLatUsec => format!("wbt {level}"),
+                Factor::ReadAheadKb => format!("read-ahead {level}"),
+                Factor::IoPriority => format!("prio {level}"),
+                Factor::Placebo => format!("placebo {level}"),
+                Factor::Depth => format!("depth {level}"),
+                Factor::Rate => level.to_string(),
+                Factor::Background => format!("beside {level}"),
+            })
+            .collect();
+        if words.is_empty() { "as it is".to_owned() } else { words.join(", ") }
+    }
+
+    /// The levels of `factors` with the factors' names, for sentences: `scheduler none, nr_requests
+    /// 64`.
+    pub fn phrase(&self, factors: &[Factor]) -> String {
+        let words: Vec<String> = factors
+            .iter()
+            .filter_map(|factor| Some(format!("{factor} {}", self.levels.get(factor)?)))
+            .collect();
+        if words.is_empty() { "what is there".to_owned() } else { words.join(", ") }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> =
+            self.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+        f.pad(&words.join(" "))
+    }
+}
+
+/// Keys as words, because JSON and TOML have only text for keys.
+mod levels_by_word {
+    use super::{BTreeMap, Deserialize, Factor, Level, Serialize};
+
+    pub fn serialize<S: serde::Serializer>(
+        levels: &BTreeMap<Factor, Level>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let words: BTreeMap<String, &Level> =
+            levels.iter().map(|(factor, level)| (factor.to_string(), level)).collect();
+        words.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: serde::Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Factor, Level>, D::Error> {
+        BTreeMap::<String, Level>::deserialize(deserializer)?
+            .into_iter()
+            .map(|(word, level)| Ok((word.parse().map_err(serde::de::Error::custom)?, level)))
+            .collect()
+    }
+}

@@ -1,0 +1,223 @@
+//! Factors: what can be set, under the kernel's names; and their levels.
+
+use crate::{
+    EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, WordError, word_serde,
+};
+use std::{fmt, str::FromStr};
+use units::Bytes;
+
+/// Something that can be set.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Factor {
+    /// The filesystem that is made for the trial.
+    Filesystem,
+    /// `queue/scheduler`.
+    Scheduler,
+    /// `queue/nr_requests`.
+    NrRequests,
+    /// A tunable of one scheduler: `queue/iosched/NAME`, in the cells that have the scheduler.
+    Tunable {
+        /// The scheduler that has it.
+        scheduler: String,
+        /// Its name under `iosched/`.
+        name: String,
+    },
+    /// `queue/wbt_lat_usec`: write-back throttling.
+    WbtLatUsec,
+    /// `queue/read_ahead_kb`.
+    ReadAheadKb,
+    /// How writes are made durable and whether the page cache is bypassed.
+    Sync,
+    /// The clients' I/O priority.
+    IoPriority,
+    /// What makes the load.
+    Engine,
+    /// Nothing at all: its levels differ in name only, to see what chance shows.
+    Placebo,
+    /// The measured job's pattern.
+    Pattern,
+    /// Its bytes an operation.
+    BlockSize,
+    /// Its number of clients.
+    Clients,
+    /// Its operations outstanding a client.
+    Depth,
+    /// Its offered operations a second.
+    Rate,
+    /// The job beside it.
+    Background,
+}
+
+/// What a factor is to a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The device's, and put back afterwards: what the host has now is the baseline.
+    HostSetting,
+    /// A choice of whoever sets up the database: the first level is the baseline.
+    Choice,
+    /// What the clients demand: cells are compared only with others under the same conditions.
+    Condition,
+}
+
+impl Factor {
+    /// What it is to a comparison.
+    pub fn role(&self) -> Role {
+        match self {
+            Factor::Scheduler
+            | Factor::NrRequests
+            | Factor::Tunable { .. }
+            | Factor::WbtLatUsec
+            | Factor::ReadAheadKb => Role::HostSetting,
+            Factor::Filesystem
+            | Factor::Sync
+            | Factor::IoPriority
+            | Factor::Engine
+            | Factor::Placebo => Role::Choice,
+            Factor::Pattern
+            | Factor::BlockSize
+            | Factor::Clients
+            | Factor::Depth
+            | Factor::Rate
+            | Factor::Background => Role::Condition,
+        }
+    }
+
+    /// The level in its canonical spelling, or why it is none of this factor's.
+    pub fn level(&self, text: &str) -> Result<Level, WordError> {
+        let number = |least: u64, unit: &str| {
+            text.parse::<u64>()
+                .ok()
+                .filter(|value| *value >= least)
+                .map(|v| v.to_string())
+                .ok_or_else(|| {
+                    WordError::new(format!(
+                        "{self} '{text}' is not a whole number{unit} of at least {least}"
+                    ))
+                })
+        };
+        let canonical = match self {
+            Factor::Scheduler | Factor::Tunable { .. } if text.trim().is_empty() => {
+                return Err(WordError::new(format!("a level of {self} is empty")));
+            }
+            Factor::Scheduler | Factor::Tunable { .. } => text.trim().to_owned(),
+            Factor::Filesystem => text.parse::<Filesystem>()?.to_string(),
+            Factor::NrRequests => number(1, "")?,
+            Factor::Placebo => number(0, "")?,
+            Factor::WbtLatUsec => number(0, " of microseconds")?,
+            Factor::ReadAheadKb => number(0, " of KiB")?,
+            Factor::Sync => text.parse::<SyncMode>()?.to_string(),
+            Factor::IoPriority => text.parse::<IoPriority>()?.to_string(),
+            Factor::Engine => text.parse::<EngineKind>()?.to_string(),
+            Factor::Pattern => text.parse::<Pattern>()?.to_string(),
+            Factor::BlockSize => {
+                text.parse::<Bytes>().map_err(WordError::from)?.to_string().replace(' ', "")
+            }
+            Factor::Clients | Factor::Depth => number(1, "")?,
+            Factor::Rate => text.parse::<Rate>()?.to_string(),
+            Factor::Background if text == "none" => text.to_owned(),
+            Factor::Background => text.parse::<Job>()?.to_string(),
+        };
+        Ok(Level(canonical))
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Factor::Scheduler => "scheduler",
+            Factor::NrRequests => "nr_requests",
+            Factor::Tunable { scheduler, name } => return f.pad(&format!("{scheduler}.{name}")),
+            Factor::WbtLatUsec => "wbt_lat_usec",
+            Factor::ReadAheadKb => "read_ahead_kb",
+            Factor::Filesystem => "filesystem",
+            Factor::Sync => "sync",
+            Factor::IoPriority => "io_priority",
+            Factor::Engine => "engine",
+            Factor::Placebo => "placebo",
+            Factor::Pattern => "pattern",
+            Factor::BlockSize => "block_size",
+            Factor::Clients => "clients",
+            Factor::Depth => "depth",
+            Factor::Rate => "rate",
+            Factor::Background => "background",
+        };
+        f.pad(word)
+    }
+}
+
+impl FromStr for Factor {
+    type Err = WordError;
+    fn from_str(text: &str) -> Result<Self, WordError> {
+        Ok(match text {
+            "scheduler" => Factor::Scheduler,
+            "nr_requests" => Factor::NrRequests,
+            "wbt_lat_usec" => Factor::WbtLatUsec,
+            "read_ahead_kb" => Factor::ReadAheadKb,
+            "filesystem" => Factor::Filesystem,
+            "sync" => Factor::Sync,
+            "io_priority" => Factor::IoPriority,
+            "engine" => Factor::Engine,
+            "placebo" => Factor::Placebo,
+            "pattern" => Factor::Pattern,
+            "block_size" => Factor::BlockSize,
+            "clients" => Factor::Clients,
+            "depth" => Factor::Depth,
+            "rate" => Factor::Rate,
+            "background" => Factor::Background,
+            other => match other.split_once('.') {
+                Some((scheduler, name))
+                    if !scheduler.is_empty() && !name.is_empty() && !name.contains(['/', '.']) =>
+                {
+                    Factor::Tunable { scheduler: scheduler.to_owned(), name: name.to_owned() }
+                }
+                _ => {
+                    return Err(WordError::new(format!(
+                        "factor '{other}' is not known: there are scheduler, nr_requests, \
+                         SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
+                         read_ahead_kb, filesystem, sync, io_priority, engine, placebo, pattern, \
+                         block_size, clients, depth, rate and background"
+                    )));
+                }
+            },
+        })
+    }
+}
+
+word_serde!(Factor);
+
+/// A factor's level in its canonical spelling.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(transparent)]
+pub struct Level(pub String);
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_read_back_as_written() {
+        for text in ["scheduler", "mq-deadline.fifo_batch", "wbt_lat_usec", "background"] {
+            assert_eq!(text.parse::<Factor>().unwrap().to_string(), text);
+        }
+        for text in ["colour", ".x", "bfq.", "bfq.a/b"] {
+            assert!(text.parse::<Factor>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_have_one_spelling() {
+        assert_eq!(Factor::BlockSize.level("4k").unwrap().0, "4KiB");
+        assert_eq!(Factor::BlockSize.level("4096").unwrap().0, "4KiB");
+        assert_eq!(Factor::NrRequests.level("064").unwrap().0, "64");
+        assert!(Factor::NrRequests.level("many").is_err());
+        assert!(Factor::Clients.level("0").is_err());
+    }
+}

@@ -1,0 +1,29 @@
+//! What is compared: factors and their levels, the cells they span, the workload, the order of
+//! trials, the time it all takes, and the TOML that says so.
+//!
+//! What lives here is pure: no clock, no file, no host. What a host can and cannot set is asked of a
+//! world by `runner`. Data flows: words → [`RawPlan`] → [`RawPlan::resolve`] → [`Plan`] → order of
+//! trials.
+
+mod cell;
+mod factor;
+mod filesystem;
+mod order;
+mod raw;
+mod resolve;
+mod timing;
+mod word;
+mod workload;
+
+pub use cell::Cell;
+pub use factor::{Factor, Level, Role};
+pub use filesystem::{Filesystem, FilesystemKind};
+pub use order::{Slot, round_order};
+pub use raw::{RawJob, RawLevel, RawPlan};
+pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
+pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
+pub use word::WordError;
+pub use workload::{
+    AfterWrite, Arrivals, ClientKind, EngineKind, IoClass, IoPriority, Job, OpenSync, Order,
+    Pattern, Rate, SyncMode, Workload,
+};

@@ -1,0 +1,424 @@
+//! From what was written to what is run: checks, defaults, cells, refusals.
+
+use crate::{
+    Cell, EngineKind, Factor, Job, Level, RawPlan, Role, Timing, TimingWish, WordError, Workload,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{Bytes, Nanos};
+
+/// What a world says of a target before anything is planned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Offer {
+    /// Levels of host settings as they are now.
+    pub current: BTreeMap<Factor, Level>,
+    /// What the word `all` stands for.
+    pub all: BTreeMap<Factor, Vec<Level>>,
+    /// Factors that cannot be set here, and why. `Tunable` factors follow `Scheduler`.
+    pub missing: BTreeMap<Factor, String>,
+    /// The largest size the scratch span may have, and the sentence that says why.
+    pub size_limit: Option<(Bytes, String)>,
+    /// The scratch span's size when nothing is said.
+    pub size_usual: Bytes,
+    /// Bytes a second at which a scratch file is laid out, for the time estimate.
+    pub layout_bytes_per_second: u64,
+}
+
+/// A comparison, complete: all that is needed to run it, and to tell later what was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// As the user wrote it.
+    pub target: String,
+    /// Whether the scratch file is put behind a loop device of its own.
+    pub own_loop: bool,
+    /// Span that the load uses.
+    pub size: Bytes,
+    /// What makes the load, where no factor says otherwise.
+    pub engine: EngineKind,
+    /// What the clients do, where no factor says otherwise.
+    pub workload: Workload,
+    /// What varies, in the order of the table's columns.
+    pub factors: Vec<Factor>,
+    /// What is compared; each condition's baseline comes before the cells compared with it.
+    pub cells: Vec<Cell>,
+    /// How long and how often.
+    pub timing: Timing,
+    /// Time for preparation (laying out), at the most likely.
+    pub preparation: Nanos,
+    /// A ratio within `1 ± margin` is no difference.
+    pub margin: f64,
+    /// Bound of the page cache.
+    pub page_cache: Option<Bytes>,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Cells that cannot be, and why.
+    pub refused: Vec<RefusedCell>,
+    /// Factors that were asked for and dropped, and why.
+    pub dropped: Vec<DroppedFactor>,
+}
+
+/// A cell that cannot be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RefusedCell {
+    /// Which.
+    pub cell: Cell,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// A factor that this target does not have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DroppedFactor {
+    /// Which.
+    pub factor: Factor,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// A difference below this is of no use to anybody who would have to change a setting for it.
+const MARGIN_PERCENT_USUAL: f64 = 3.0;
+
+/// The most cells a plan may have.
+const CELLS_MOST: usize = 2000;
+
+impl Plan {
+    /// Places of the baselines among the cells.
+    pub fn baselines(&self) -> Vec<usize> {
+        (0..self.cells.len()).filter(|&place| self.cells[place].baseline.is_none()).collect()
+    }
+
+    /// Trials a round: every cell once, the baselines twice.
+    pub fn slots(&self) -> usize {
+        self.cells.len() + self.baselines().len()
+    }
+
+    /// The time that all takes, at the most.
+    pub fn total(&self) -> Nanos {
+        self.timing.total(self.slots(), self.preparation)
+    }
+
+    /// What the clients of a cell do.
+    pub fn workload_of(&self, cell: &Cell) -> Result<(Workload, EngineKind), WordError> {
+        cell.workload(&self.workload, self.engine)
+    }
+
+    /// Whether any setting of the host is compared.
+    pub fn sets_host(&self) -> bool {
+        self.factors.iter().any(|factor| factor.role() == Role::HostSetting)
+    }
+
+    /// Factors that are conditions: what tables are grouped by.
+    pub fn conditions(&self) -> Vec<Factor> {
+        self.factors_of_role(|role| role == Role::Condition)
+    }
+
+    /// Factors that are compared within a condition.
+    pub fn compared(&self) -> Vec<Factor> {
+        self.factors_of_role(|role| role != Role::Condition)
+    }
+
+    fn factors_of_role(&self, wanted: impl Fn(Role) -> bool) -> Vec<Factor> {
+        self.factors.iter().filter(|factor| wanted(factor.role())).cloned().collect()
+    }
+}
+
+impl RawPlan {
+    /// Checks, fills in defaults, spans the cells, and asks `refuse` of each whether it can be.
+    /// A level that no cell could have is an error, with the reason of the refusal.
+    pub fn resolve(
+        &self,
+        offer: &Offer,
+        refuse: &dyn Fn(&Plan, &Cell) -> Option<String>,
+    ) -> Result<Plan, WordError> {
+        let target = self.target.clone().ok_or_else(|| {
+            WordError::new(
+                "no target: name a directory, a file or a block device, such as \
+                 `spindle compare /var/lib/mysql`"
+                    .to_owned(),
+            )
+        })?;
+        let mut workload = Workload { job: self.base_job(), background: self.background.clone() };
+        let mut engine = self.engine.unwrap_or_default();
+        let (mut levels, dropped) = self.levels(offer)?;
+        if levels.is_empty()
+            && dropped.is_empty()
+            && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
+        {
+            levels.push((Factor::Scheduler, schedulers.clone()));
+        }
+        // One level of what the clients do is no comparison: it is simply what they do.
+        let mut fixed = Cell::default();
+        levels.retain(|(factor, all)| {
+            let simple = all.len() == 1
+                && factor.role() != Role::HostSetting
+                && *factor != Factor::Filesystem;
+            if simple {
+                fixed.levels.insert(factor.clone(), all[0].clone());
+            }
+            !simple
+        });
+        (workload, engine) = fixed.workload(&workload, engine)?;
+        workload.job.check()?;
+        if let Some(background) = &workload.background {
+            background.check()?;
+        }
+        let mut plan = Plan {
+            target,
+            own_loop: self.own_loop.unwrap_or(false),
+            size: self.span(offer)?,
+            engine,
+            workload,
+            factors: levels.iter().map(|(factor, _)| factor.clone()).collect(),
+            cells: Vec::new(),
+            timing: Timing { warmup: Nanos::ZERO, measure: Nanos::ZERO, rounds: 0, budget: None },
+            preparation: Nanos::ZERO,
+            margin: self.margin()?,
+            page_cache: self.page_cache,
+            seed: self.seed.unwrap_or(1),
+            refused: Vec::new(),
+            dropped,
+        };
+        let baseline = self.baseline_levels(&levels, offer)?;
+        plan.span_cells(&levels, &baseline, refuse)?;
+        plan.preparation = layout_time(plan.size, offer.layout_bytes_per_second);
+        let wish = TimingWish {
+            warmup: self.warmup,
+            measure: self.measure,
+            rounds: self.rounds,
+            budget: self.budget,
+        };
+        plan.timing = Timing::fit(wish, plan.slots(), plan.preparation).map_err(WordError::new)?;
+        Ok(plan)
+    }
+
+    /// What the clients do when nothing is said: the reads and page flushes of a busy database.
+    fn base_job(&self) -> Job {
+        let raw = &self.job;
+        let usual = Job::default();
+        let pattern =
+            raw.pattern.unwrap_or(crate::Pattern { order: crate::Order::Random, read_percent: 70 });
+        Job {
+            pattern,
+            block_size: raw.block_size.unwrap_or(Bytes::from_kib(16)),
+            sync: raw.sync.unwrap_or(usual.sync),
+            clients: raw.clients.unwrap_or(8),
+            client_kind: raw.client_kind.unwrap_or_default(),
+            depth: raw.depth.unwrap_or(1),
+            rate: raw.rate,
+            io_priority: raw.io_priority,
+        }
+    }
+
+    fn margin(&self) -> Result<f64, WordError> {
+        let percent = self.margin_percent.unwrap_or(MARGIN_PERCENT_USUAL);
+        if (0.1..=50.0).contains(&percent) {
+            Ok(percent / 100.0)
+        } else {
+            Err(WordError::new(format!("margin {percent} % is outside 0.1 % to 50 %")))
+        }
+    }
+
+    fn span(&self, offer: &Offer) -> Result<Bytes, WordError> {
+        let size = self.size.unwrap_or(offer.size_usual);
+        if size < Bytes::from_mib(1) {
+            return Err(WordError::new(format!(
+                "a size of {size} is too small to measure anything but a cache: use at least 1 MiB"
+            )));
+        }
+        match &offer.size_limit {
+            Some((limit, why)) if size > *limit => Err(WordError::new(format!(
+                "a size of {size} does not fit: {why}; use --size {} or less",
+                limit.to_string().replace(' ', "")
+            ))),
+            _ => Ok(Bytes(size.0 / (1 << 20) * (1 << 20))),
+        }
+    }
+
+    /// The factors asked for with their levels, and those that this target does not have.
+    #[allow(clippy::type_complexity)]
+    fn levels(
+        &self,
+        offer: &Offer,
+    ) -> Result<(Vec<(Factor, Vec<Level>)>, Vec<DroppedFactor>), WordError> {
+        let mut levels: BTreeMap<Factor, Vec<Level>> = BTreeMap::new();
+        let mut dropped = Vec::new();
+        for (word, written) in &self.factors {
+            let factor: Factor = word.parse()?;
+            let follows = match &factor {
+                Factor::Tunable { .. } => &Factor::Scheduler,
+                other => other,
+            };
+            if let Some(reason) = offer.missing.get(follows) {
+                dropped.push(DroppedFactor { factor, reason: reason.clone() });
+                continue;
+            }
+            let mut all: Vec<Level> = Vec::new();
+            for text in written.iter().map(crate::RawLevel::text) {
+                let more = match (text.as_str(), offer.all.get(&factor)) {
+                    ("all", Some(every)) => every.clone(),
+                    ("all", None) => {
+                        return Err(WordError::new(format!(
+                            "'all' stands for nothing with {factor}: name the levels"
+                        )));
+                    }
+                    _ => vec![factor.level(&text)?],
+                };
+                all.extend(
+                    more.into_iter().filter(|level| !all.contains(level)).collect::<Vec<_>>(),
+                );
+            }
+            if all.is_empty() {
+                return Err(WordError::new(format!("factor {factor} has no levels")));
+            }
+            levels.insert(factor, all);
+        }
+        Ok((levels.into_iter().collect(), dropped))
+    }
+
+    /// The baseline's level of each factor: what was asked for, else what the host has, else the
+    /// first.
+    fn baseline_levels(
+        &self,
+        levels: &[(Factor, Vec<Level>)],
+        offer: &Offer,
+    ) -> Result<BTreeMap<Factor, Level>, WordError> {
+        let mut baseline = BTreeMap::new();
+        for (factor, all) in levels {
+            let usual = match factor.role() {
+                Role::HostSetting => offer.current.get(factor).cloned(),
+                Role::Choice | Role::Condition => None,
+            };
+            baseline.insert(factor.clone(), usual.unwrap_or_else(|| all[0].clone()));
+        }
+        for (word, written) in &self.baseline {
+            let factor: Factor = word.parse()?;
+            let level = factor.level(&written.text())?;
+            if !baseline.contains_key(&factor) {
+                return Err(WordError::new(format!(
+                    "the baseline names {factor}, which is not compared: give it levels, or leave it \
+                     out"
+                )));
+            }
+            baseline.insert(factor, level);
+        }
+        Ok(baseline)
+    }
+}
+
+impl Plan {
+    fn span_cells(
+        &mut self,
+        levels: &[(Factor, Vec<Level>)],
+        baseline: &BTreeMap<Factor, Level>,
+        refuse: &dyn Fn(&Plan, &Cell) -> Option<String>,
+    ) -> Result<(), WordError> {
+        let conditions_only = levels.iter().all(|(factor, _)| factor.role() == Role::Condition);
+        let (grouping, compared): (Vec<_>, Vec<_>) = levels
+            .iter()
+            .cloned()
+            .partition(|(factor, _)| factor.role() == Role::Condition && !conditions_only);
+        let mut seen = BTreeSet::new();
+        for condition in cross(&grouping)? {
+            let mut first = condition.clone();
+            first.extend(
+                compared
+                    .iter()
+                    .map(|(f, _)| f)
+                    .filter_map(|f| Some((f.clone(), baseline.get(f)?.clone()))),
+            );
+            let first = Cell { levels: proper(first), baseline: None };
+            if let Some(reason) = refuse(self, &first) {
+                self.refused.push(RefusedCell { cell: first, reason });
+                continue;
+            }
+            let place = self.cells.len();
+            seen.insert(first.levels.clone());
+            self.cells.push(first);
+            for choice in cross(&compared)? {
+                let mut all = condition.clone();
+                all.extend(choice);
+                let cell = Cell { levels: proper(all), baseline: Some(place) };
+                if !seen.insert(cell.levels.clone()) {
+                    continue;
+                }
+                match refuse(self, &cell) {
+                    Some(reason) => self.refused.push(RefusedCell { cell, reason }),
+                    None => self.cells.push(cell),
+                }
+            }
+            if self.cells.len() > CELLS_MOST {
+                return Err(WordError::new(format!(
+                    "these levels span more than {CELLS_MOST} cells: name fewer"
+                )));
+            }
+        }
+        self.check_levels_used(levels)
+    }
+
+    /// A level that only refused cells have was asked for in vain: that is the user's to know.
+    fn check_levels_used(&self, levels: &[(Factor, Vec<Level>)]) -> Result<(), WordError> {
+        for (factor, all) in levels {
+            for level in all {
+                let has = |cell: &Cell| cell.levels.get(factor) == Some(level);
+                if self.cells.iter().any(has) {
+                    continue;
+                }
+                let reason = self.refused.iter().find(|refused| has(&refused.cell)).map_or_else(
+                    || "no cell has it (a tunable needs its scheduler among the levels)".to_owned(),
+                    |refused| refused.reason.clone(),
+                );
+                return Err(WordError::new(format!("{factor}={level} cannot be: {reason}")));
+            }
+        }
+        match (self.cells.first(), self.refused.first()) {
+            (None, Some(refused)) => Err(WordError::new(refused.reason.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Without the tunables of schedulers that the cell does not have.
+fn proper(mut levels: BTreeMap<Factor, Level>) -> BTreeMap<Factor, Level> {
+    let scheduler = levels.get(&Factor::Scheduler).cloned();
+    levels.retain(|factor, _| match factor {
+        Factor::Tunable { scheduler: of, .. } => {
+            scheduler.as_ref().is_none_or(|Level(name)| name == of)
+        }
+        _ => true,
+    });
+    levels
+}
+
+/// Every combination, the first factor changing slowest.
+fn cross(levels: &[(Factor, Vec<Level>)]) -> Result<Vec<BTreeMap<Factor, Level>>, WordError> {
+    let count = levels.iter().try_fold(1usize, |product, (_, all)| product.checked_mul(all.len()));
+    if count.is_none_or(|count| count > CELLS_MOST * 10) {
+        return Err(WordError::new(format!(
+            "these levels span more than {CELLS_MOST} cells: name fewer"
+        )));
+    }
+    let mut cells = vec![BTreeMap::new()];
+    for (factor, all) in levels {
+        cells = cells
+            .iter()
+            .flat_map(|cell| {
+                all.iter().map(|level| {
+                    let mut cell = cell.clone();
+                    cell.insert(factor.clone(), level.clone());
+                    cell
+                })
+            })
+            .collect();
+    }
+    Ok(cells)
+}
+
+fn layout_time(size: Bytes, bytes_per_second: u64) -> Nanos {
+    if bytes_per_second == 0 {
+        return Nanos::ZERO;
+    }
+    Nanos::from_secs_f64(size.0 as f64 / bytes_per_second as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+use super::*;
+use crate::RawLevel;
+
+fn level(text: &str) -> Level {
+    Level(text.to_owned())
+}
+
+fn offer() -> Offer {
+    let schedulers = ["none", "mq-deadline", "kyber", "bfq"].map(level).to_vec();
+    Offer {
+        current: [(Factor::Scheduler, level("mq-deadline")), (Factor::NrRequests, level("256"))]
+            .into(),
+        all: [(Factor::Scheduler, schedulers)].into(),
+        missing: BTreeMap::new(),
+        size_limit: Some((Bytes::from_gib(10), "the disk has 10 GiB free".to_owned())),
+        size_usual: Bytes::from_gib(1),
+        layout_bytes_per_second: 500_000_000,
+    }
+}
+
+fn refuse(_: &Plan, cell: &Cell) -> Option<String> {
+    let queue: u64 = cell.level(&Factor::NrRequests)?.0.parse().ok()?;
+    let none = cell.level(&Factor::Scheduler) == Some(&level("none"));
+    match queue {
+        2049.. => Some("the ceiling is 2048".to_owned()),
+        129.. if none => Some("none has no more than the 128 tags".to_owned()),
+        _ => None,
+    }
+}
+
+fn raw(factors: &[(&str, &[&str])]) -> RawPlan {
+    RawPlan {
+        target: Some("/tmp".to_owned()),
+        factors: factors
+            .iter()
+            .map(|(factor, levels)| {
+                let levels = levels.iter().map(|text| RawLevel::Word((*text).to_owned()));
+                ((*factor).to_owned(), levels.collect())
+            })
+            .collect(),
+        ..RawPlan::default()
+    }
+}
+
+fn labels(plan: &Plan) -> Vec<String> {
+    plan.cells.iter().map(|cell| cell.label(&plan.factors)).collect()
+}
+
+#[test]
+fn nothing_said_compares_the_schedulers_with_what_the_host_has() {
+    let plan = raw(&[]).resolve(&offer(), &refuse).unwrap();
+    assert_eq!(labels(&plan), ["mq-deadline", "none", "kyber", "bfq"]);
+    assert_eq!(plan.baselines(), [0]);
+    assert_eq!(plan.slots(), 5);
+    assert!(plan.cells[1..].iter().all(|cell| cell.baseline == Some(0)));
+}
+
+#[test]
+fn the_cell_that_is_the_baseline_stands_once_and_impossible_ones_are_refused() {
+    let plan = raw(&[("scheduler", &["all"]), ("nr_requests", &["64", "256"])])
+        .resolve(&offer(), &refuse)
+        .unwrap();
+    assert_eq!(plan.cells.len() + plan.refused.len(), 8);
+    assert_eq!(plan.refused.len(), 1, "none with 256");
+    assert!(plan.refused[0].reason.contains("128 tags"));
+    assert_eq!(plan.cells[0].label(&plan.factors), "mq-deadline, queue 256");
+}
+
+#[test]
+fn a_level_that_nothing_can_have_is_an_error_with_the_reason() {
+    let error = raw(&[("nr_requests", &["100000"])]).resolve(&offer(), &refuse).unwrap_err();
+    assert!(error.to_string().contains("2048"), "{error}");
+}
+
+#[test]
+fn conditions_group_and_have_a_baseline_each() {
+    let plan = raw(&[("scheduler", &["none", "bfq"]), ("clients", &["1", "16"])])
+        .resolve(&offer(), &refuse)
+        .unwrap();
+    assert_eq!(plan.cells.len(), 6);
+    assert_eq!(plan.baselines(), [0, 3]);
+    assert_eq!(plan.cells[4].baseline, Some(3));
+    assert_eq!(plan.cells[4].level(&Factor::Clients), Some(&level("16")));
+}
+
+#[test]
+fn only_conditions_compare_with_the_first() {
+    let plan = raw(&[("clients", &["1", "4", "16"])]).resolve(&offer(), &refuse).unwrap();
+    assert_eq!(labels(&plan), ["1 client", "4 clients", "16 clients"]);
+    assert_eq!(plan.baselines(), [0]);
+}
+
+#[test]
+fn one_level_of_the_workload_is_no_comparison() {
+    let plan = raw(&[("scheduler", &["all"]), ("block_size", &["4k"])])
+        .resolve(&offer(), &refuse)
+        .unwrap();
+    assert_eq!(plan.factors, [Factor::Scheduler]);
+    assert_eq!(plan.workload.job.block_size, Bytes::from_kib(4));
+}
+
+#[test]
+fn a_tunable_is_only_in_its_schedulers_cells() {
+    let plan =
+        raw(&[("scheduler", &["none", "mq-deadline"]), ("mq-deadline.fifo_batch", &["1", "16"])])
+            .resolve(&offer(), &refuse)
+            .unwrap();
+    assert_eq!(labels(&plan), ["mq-deadline, fifo_batch 1", "none", "mq-deadline, fifo_batch 16"]);
+    let error = raw(&[("scheduler", &["none"]), ("bfq.low_latency", &["0", "1"])])
+        .resolve(&offer(), &refuse)
+        .unwrap_err();
+    assert!(error.to_string().contains("needs its scheduler"), "{error}");
+}
+
+#[test]
+fn what_the_target_has_not_is_dropped_with_the_reason() {
+    let mut offer = offer();
+    offer.missing.insert(Factor::Scheduler, "tmpfs has no device".to_owned());
+    let plan = raw(&[("scheduler", &["none", "bfq"]), ("clients", &["1", "2"])])
+        .resolve(&offer, &refuse)
+        .unwrap();
+    assert_eq!(plan.dropped.len(), 1);
+    assert_eq!(plan.cells.len(), 2);
+}
+
+#[test]
+fn a_size_beyond_the_disk_is_refused() {
+    let raw = RawPlan { size: Some(Bytes::from_gib(20)), ..raw(&[]) };
+    let error = raw.resolve(&offer(), &refuse).unwrap_err().to_string();
+    assert!(error.contains("10 GiB free") && error.contains("--size 10GiB"), "{error}");
+}

@@ -1,0 +1,173 @@
+//! How long trials last, and how many rounds fit a budget.
+
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// Rounds below which no verdict is given: with fewer, an interval corrected for several cells is
+/// wider than any difference that matters.
+pub const ROUNDS_LEAST: u32 = 5;
+
+/// Rounds when nothing is said.
+const ROUNDS_USUAL: u32 = 8;
+
+/// More rounds than this narrow an interval less than longer trials do.
+const ROUNDS_MOST: u32 = 30;
+
+const WARMUP_USUAL: Nanos = Nanos::from_secs(1);
+const MEASURE_USUAL: Nanos = Nanos::from_secs(5);
+const MEASURE_LEAST: Nanos = Nanos::from_secs(1);
+
+/// The time a trial takes besides warming up and measuring: settings, checks, recording.
+pub const TRIAL_OVERHEAD: Nanos = Nanos::from_millis(300);
+
+/// How long, how often.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Time before measuring starts, in each trial.
+    pub warmup: Nanos,
+    /// Time measured, in each trial.
+    pub measure: Nanos,
+    /// Rounds at the most.
+    pub rounds: u32,
+    /// The time that all may take together; with it, a run ends early once all is settled.
+    pub budget: Option<Nanos>,
+}
+
+/// What was asked for; anything may be left open.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimingWish {
+    /// Time before measuring starts.
+    pub warmup: Option<Nanos>,
+    /// Time measured.
+    pub measure: Option<Nanos>,
+    /// Rounds.
+    pub rounds: Option<u32>,
+    /// The time that all may take together.
+    pub budget: Option<Nanos>,
+}
+
+impl Timing {
+    /// Fits `wish` to `slots` trials a round, with `before` for preparation. The error says what
+    /// does not fit and what would.
+    pub fn fit(wish: TimingWish, slots: usize, before: Nanos) -> Result<Timing, String> {
+        if wish.rounds.is_some_and(|rounds| !(1..=10_000).contains(&rounds)) {
+            return Err("rounds must be between 1 and 10000".to_owned());
+        }
+        if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
+            return Err("a trial must measure for at least 100ms".to_owned());
+        }
+        let Some(budget) = wish.budget else {
+            return Ok(Timing {
+                warmup: wish.warmup.unwrap_or(WARMUP_USUAL),
+                measure: wish.measure.unwrap_or(MEASURE_USUAL),
+                rounds: wish.rounds.unwrap_or(ROUNDS_USUAL),
+                budget: None,
+            });
+        };
+        Timing::fit_budget(wish, budget, slots.max(1) as u64, before)
+    }
+
+    fn fit_budget(
+        wish: TimingWish,
+        budget: Nanos,
+        slots: u64,
+        before: Nanos,
+    ) -> Result<Timing, String> {
+        let available = budget.saturating_sub(before);
+        let rounds_least = u64::from(wish.rounds.unwrap_or(ROUNDS_LEAST));
+        // The longest trial that still leaves the least number of rounds.
+        let trial = (available / (slots * rounds_least)).saturating_sub(TRIAL_OVERHEAD);
+        let warmup = wish.warmup.unwrap_or_else(|| WARMUP_USUAL.min(trial / 4));
+        let room = trial.saturating_sub(warmup);
+        let measure = match wish.measure {
+            Some(measure) => measure,
+            // With a fixed number of rounds, longer trials are all that a budget can buy.
+            None if wish.rounds.is_some() => room,
+            None => room.min(MEASURE_USUAL),
+        };
+        if measure > room || measure < MEASURE_LEAST.min(wish.measure.unwrap_or(MEASURE_LEAST)) {
+            let needed = before
+                + (wish.measure.unwrap_or(MEASURE_LEAST)
+                    + wish.warmup.unwrap_or(MEASURE_LEAST / 4)
+                    + TRIAL_OVERHEAD)
+                    * slots
+                    * rounds_least;
+            return Err(format!(
+                "a budget of {budget} is too short for {rounds_least} rounds of {slots} trials: it \
+                 takes at least {needed}; name fewer levels or a larger --budget"
+            ));
+        }
+        let round = (warmup + measure + TRIAL_OVERHEAD) * slots;
+        let fitting = (available.0 / round.0).clamp(1, u64::from(u32::MAX)) as u32;
+        let rounds = wish.rounds.unwrap_or(fitting.min(ROUNDS_MOST));
+        let measure = if wish.rounds.is_none() && wish.measure.is_none() && fitting > ROUNDS_MOST {
+            let trial = available / (slots * u64::from(ROUNDS_MOST));
+            trial.saturating_sub(warmup + TRIAL_OVERHEAD).min(Nanos::from_secs(60))
+        } else {
+            measure
+        };
+        Ok(Timing { warmup, measure, rounds, budget: Some(budget) })
+    }
+
+    /// How long `slots` trials a round take, at the most, with `before` for preparation.
+    pub fn total(&self, slots: usize, before: Nanos) -> Nanos {
+        before
+            + (self.warmup + self.measure + TRIAL_OVERHEAD) * slots as u64 * u64::from(self.rounds)
+    }
+
+    /// The rounds after which it is looked whether all is settled, ascending; the last is
+    /// [`Timing::rounds`]. Few, because every look costs width of interval.
+    pub fn looks(&self) -> Vec<u32> {
+        let mut looks = Vec::new();
+        if self.budget.is_some() {
+            let middle = (ROUNDS_LEAST + self.rounds) / 2;
+            looks.extend([ROUNDS_LEAST, middle].into_iter().filter(|look| *look < self.rounds));
+            looks.dedup();
+        }
+        looks.push(self.rounds);
+        looks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn says_what_would_fit() {
+        let wish = TimingWish { budget: Some(Nanos::from_secs(10)), ..TimingWish::default() };
+        let error = Timing::fit(wish, 20, Nanos::ZERO).unwrap_err();
+        assert!(error.contains("5 rounds of 20 trials"), "{error}");
+        assert!(error.contains("at least 2m 35s"), "{error}");
+    }
+
+    #[test]
+    fn looks_end_with_the_last_round() {
+        let timing =
+            |rounds, budget| Timing { warmup: Nanos::ZERO, measure: MEASURE_USUAL, rounds, budget };
+        assert_eq!(timing(8, None).looks(), [8]);
+        assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 10, 15]);
+        assert_eq!(timing(5, Some(Nanos::MAX)).looks(), [5]);
+        assert_eq!(timing(6, Some(Nanos::MAX)).looks(), [5, 6]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_fits_stays_within_the_budget(
+            budget_s in 1u64..100_000,
+            slots in 1usize..200,
+            before_s in 0u64..100,
+            rounds in prop::option::of(1u32..50),
+        ) {
+            let before = Nanos::from_secs(before_s);
+            let budget = Nanos::from_secs(budget_s);
+            let wish = TimingWish { budget: Some(budget), rounds, ..TimingWish::default() };
+            if let Ok(timing) = Timing::fit(wish, slots, before) {
+                prop_assert!(timing.total(slots, before) <= budget, "{:?}", timing);
+                prop_assert!(timing.measure >= MEASURE_LEAST);
+                prop_assert!(timing.rounds >= rounds.unwrap_or(ROUNDS_LEAST));
+            }
+        }
+    }
+}

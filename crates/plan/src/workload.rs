@@ -1,0 +1,314 @@
+//! What the clients of storage do: a job, and perhaps another beside it in the background.
+
+mod engine;
+mod priority;
+mod rate;
+mod sync;
+
+pub use engine::EngineKind;
+pub use priority::{IoClass, IoPriority};
+pub use rate::{Arrivals, Rate};
+pub use sync::{AfterWrite, OpenSync, SyncMode};
+
+use crate::{WordError, word_serde};
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+use units::Bytes;
+
+/// The job that is measured and the one that may run beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// What is measured.
+    pub job: Job,
+    /// What goes on at the same time (a backup, a bulk load); reported, but no verdict rests on it.
+    #[serde(default)]
+    pub background: Option<Job>,
+}
+
+/// A set of like clients, each repeating one operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Job {
+    /// Where the next operation goes and whether it reads or writes.
+    pub pattern: Pattern,
+    /// Bytes an operation.
+    pub block_size: Bytes,
+    /// How writes are made durable and whether the page cache is bypassed.
+    pub sync: SyncMode,
+    /// How many clients.
+    pub clients: u32,
+    /// Whether a client is a thread or a process.
+    pub client_kind: ClientKind,
+    /// Operations that each client keeps outstanding.
+    pub depth: u32,
+    /// Operations a second of all clients together, offered whether or not the device keeps up;
+    /// without it each client issues the next when one completes.
+    pub rate: Option<Rate>,
+    /// The kernel's I/O priority of the clients; without it, what they inherit.
+    pub io_priority: Option<IoPriority>,
+}
+
+impl Default for Job {
+    /// One client reading 4 KiB blocks at random, past the page cache.
+    fn default() -> Self {
+        Job {
+            pattern: Pattern { order: Order::Random, read_percent: 100 },
+            block_size: Bytes::from_kib(4),
+            sync: SyncMode::DIRECT,
+            clients: 1,
+            client_kind: ClientKind::Threads,
+            depth: 1,
+            rate: None,
+            io_priority: None,
+        }
+    }
+}
+
+impl Job {
+    /// Why this job can be run nowhere, or nothing.
+    pub fn check(&self) -> Result<(), WordError> {
+        let wrong = |message: String| Err(WordError::new(message));
+        if self.block_size.0 == 0 || !self.block_size.0.is_multiple_of(512) {
+            return wrong(format!(
+                "block size {} is not a multiple of 512 bytes, the kernel's sector",
+                self.block_size
+            ));
+        }
+        if self.block_size > Bytes::from_gib(1) {
+            return wrong(format!("block size {} is above 1 GiB", self.block_size));
+        }
+        if self.clients == 0 || self.clients > 4096 {
+            return wrong(format!("{} clients: between 1 and 4096 can be run", self.clients));
+        }
+        if self.depth == 0 || self.depth > 4096 {
+            return wrong(format!("depth {}: between 1 and 4096 can be run", self.depth));
+        }
+        Ok(())
+    }
+}
+
+/// Threads share one process; processes have an I/O context each, which cfq and bfq tell apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientKind {
+    /// One thread a client.
+    #[default]
+    Threads,
+    /// One process a client.
+    Processes,
+}
+
+impl FromStr for ClientKind {
+    type Err = WordError;
+    fn from_str(text: &str) -> Result<Self, WordError> {
+        match text {
+            "threads" => Ok(ClientKind::Threads),
+            "processes" => Ok(ClientKind::Processes),
+            other => Err(WordError::new(format!("'{other}' is neither 'threads' nor 'processes'"))),
+        }
+    }
+}
+
+impl fmt::Display for ClientKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ClientKind::Threads => "threads",
+            ClientKind::Processes => "processes",
+        })
+    }
+}
+
+/// Where operations go, and the share of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Where the next operation goes.
+    pub order: Order,
+    /// Reads in a hundred operations: 100 only reads, 0 only writes.
+    pub read_percent: u8,
+}
+
+/// Where the next operation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Uniform over the whole target, aligned to the block size.
+    Random,
+    /// Onward from the last, in `streams` interleaved streams a client. All streams of all clients
+    /// start evenly spread over the target.
+    Sequential {
+        /// Streams a client, at least 1.
+        streams: u32,
+    },
+}
+
+impl Pattern {
+    /// Whether any operation reads.
+    pub fn reads(self) -> bool {
+        self.read_percent > 0
+    }
+    /// Whether any operation writes.
+    pub fn writes(self) -> bool {
+        self.read_percent < 100
+    }
+}
+
+/// fio's words: `randread`, `randwrite`, `randrw:70` (70 % reads), `read`, `write`, `rw:70`; a
+/// sequential one takes `*4` for four interleaved streams a client.
+impl FromStr for Pattern {
+    type Err = WordError;
+    fn from_str(text: &str) -> Result<Self, WordError> {
+        let wrong = |why: &str| {
+            WordError::new(format!(
+                "pattern '{text}' {why}: write randread, randwrite, randrw:70, read, write, rw:70, \
+                 or read*4 for four streams"
+            ))
+        };
+        let (rest, streams) = match text.split_once('*') {
+            Some((rest, count)) => match count.parse::<u32>() {
+                Ok(streams @ 1..=1024) => (rest, Some(streams)),
+                _ => return Err(wrong("has a number of streams outside 1 to 1024")),
+            },
+            None => (text, None),
+        };
+        let (word, percent) = match rest.split_once(':') {
+            Some((word, percent)) => match percent.trim_end_matches('%').parse::<u8>() {
+                Ok(percent @ 0..=100) => (word, Some(percent)),
+                _ => return Err(wrong("has a share of reads outside 0 to 100")),
+            },
+            None => (rest, None),
+        };
+        let (random, read_percent) = match (word, percent) {
+            ("randread", None) => (true, 100),
+            ("randwrite", None) => (true, 0),
+            ("randrw", percent) => (true, percent.unwrap_or(50)),
+            ("read", None) => (false, 100),
+            ("write", None) => (false, 0),
+            ("rw" | "readwrite", percent) => (false, percent.unwrap_or(50)),
+            ("randread" | "randwrite" | "read" | "write", Some(_)) => {
+                return Err(wrong("takes no share of reads; randrw and rw do"));
+            }
+            _ => return Err(wrong("is not known")),
+        };
+        let order = match (random, streams) {
+            (true, None) => Order::Random,
+            (true, Some(_)) => return Err(wrong("is random and has no streams")),
+            (false, streams) => Order::Sequential { streams: streams.unwrap_or(1) },
+        };
+        Ok(Pattern { order, read_percent })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (random, streams) = match self.order {
+            Order::Random => (true, 1),
+            Order::Sequential { streams } => (false, streams),
+        };
+        match (random, self.read_percent) {
+            (true, 100) => f.write_str("randread")?,
+            (true, 0) => f.write_str("randwrite")?,
+            (true, percent) => write!(f, "randrw:{percent}")?,
+            (false, 100) => f.write_str("read")?,
+            (false, 0) => f.write_str("write")?,
+            (false, percent) => write!(f, "rw:{percent}")?,
+        }
+        if streams > 1 { write!(f, "*{streams}") } else { Ok(()) }
+    }
+}
+
+word_serde!(Pattern);
+
+/// A job in one line, as a factor's level and in tables: the pattern, then `key=value` for what
+/// differs from [`Job::default`]: `read,block_size=1M,sync=buffered,io_priority=idle`.
+impl FromStr for Job {
+    type Err = WordError;
+    fn from_str(text: &str) -> Result<Self, WordError> {
+        let mut parts = text.split(',').map(str::trim);
+        let mut job = Job { pattern: parts.next().unwrap_or("").parse()?, ..Job::default() };
+        for part in parts {
+            let (key, value) = part.split_once('=').ok_or_else(|| {
+                WordError::new(format!("'{part}' in job '{text}' is not of the form key=value"))
+            })?;
+            let number = || {
+                value.parse().map_err(|_| {
+                    WordError::new(format!("{key}={value} in job '{text}' is not a whole number"))
+                })
+            };
+            match key.trim() {
+                "block_size" | "bs" => job.block_size = value.parse().map_err(WordError::from)?,
+                "sync" => job.sync = value.parse()?,
+                "clients" => job.clients = number()?,
+                "client_kind" => job.client_kind = value.parse()?,
+                "depth" => job.depth = number()?,
+                "rate" => job.rate = Some(value.parse()?),
+                "io_priority" | "prio" => job.io_priority = Some(value.parse()?),
+                other => {
+                    return Err(WordError::new(format!(
+                        "'{other}' in job '{text}' is not known: a job has block_size, sync, \
+                         clients, client_kind, depth, rate and io_priority"
+                    )));
+                }
+            }
+        }
+        job.check()?;
+        Ok(job)
+    }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = Job { pattern: self.pattern, ..Job::default() };
+        write!(f, "{}", self.pattern)?;
+        if self.block_size != plain.block_size {
+            write!(f, ",block_size={}", self.block_size.to_string().replace(' ', ""))?;
+        }
+        if self.sync != plain.sync {
+            write!(f, ",sync={}", self.sync)?;
+        }
+        if self.clients != plain.clients {
+            write!(f, ",clients={}", self.clients)?;
+        }
+        if self.client_kind != plain.client_kind {
+            write!(f, ",client_kind={}", self.client_kind)?;
+        }
+        if self.depth != plain.depth {
+            write!(f, ",depth={}", self.depth)?;
+        }
+        if let Some(rate) = self.rate {
+            write!(f, ",rate={rate}")?;
+        }
+        if let Some(priority) = self.io_priority {
+            write!(f, ",io_priority={priority}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_read_back_as_written() {
+        for text in ["randread", "randwrite", "randrw:70", "read", "write", "rw:30", "read*4"] {
+            assert_eq!(text.parse::<Pattern>().unwrap().to_string(), text);
+        }
+        for text in ["random", "randread:70", "randread*2", "read*0", "rw:101", ""] {
+            assert!(text.parse::<Pattern>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn jobs_read_back_as_written() {
+        for text in [
+            "randread",
+            "read,block_size=1MiB,sync=buffered,io_priority=idle",
+            "randrw:70,block_size=16KiB,clients=8,client_kind=processes,depth=4,rate=poisson:2000/s",
+        ] {
+            assert_eq!(text.parse::<Job>().unwrap().to_string(), text);
+        }
+        let error = "read,colour=red".parse::<Job>().unwrap_err().to_string();
+        assert!(error.contains("'colour'"), "{error}");
+        assert!("read,block_size=1000".parse::<Job>().is_err());
+        assert!("read,clients=0".parse::<Job>().is_err());
+    }
+}

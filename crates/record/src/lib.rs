@@ -1,0 +1,21 @@
+//! What was measured, raw: [`Run`] → [`Trial`] → [`Measurement`], and the one SQLite file that keeps
+//! them.
+//!
+//! What lives here: the types, the store, other formats' import and export. What does not: any
+//! estimate or verdict (those are made afterwards, from what is recorded, by `analysis`), and
+//! anything that prints. Data comes in from `runner`, goes out to `analysis` and `report`.
+
+mod environment;
+mod histogram;
+mod measurement;
+mod run;
+mod store;
+
+pub use environment::Environment;
+pub use histogram::Histogram;
+pub use measurement::{
+    ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
+    Second, SharePermille,
+};
+pub use run::{Event, EventKind, Outcome, Run, RunState, Trial};
+pub use store::{Store, StoreError};

@@ -1,0 +1,156 @@
+//! What one trial gave.
+
+use crate::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Nanos};
+
+/// What one trial gave, raw. Warm-up is left out of everything but [`Measurement::seconds`] and
+/// [`Measurement::counters`], where its samples have negative times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// How long the measured part lasted.
+    pub span: Nanos,
+    /// The measured job.
+    pub job: JobMeasurement,
+    /// The job beside it.
+    pub background: Option<JobMeasurement>,
+    /// The measured job, second by second.
+    pub seconds: Vec<Second>,
+    /// Host, device and (later) server counters on the same time axis.
+    pub counters: Vec<CounterSample>,
+    /// What making the load cost.
+    pub generator: GeneratorCost,
+    /// What somebody who reads the figures must know, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// What a job's clients did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobMeasurement {
+    /// Reads.
+    pub reads: OperationMeasurement,
+    /// Writes; with a sync mode that calls fsync or fdatasync after each write, that call is in the
+    /// write's latency.
+    pub writes: OperationMeasurement,
+    /// Calls of fsync and fdatasync, by themselves.
+    pub syncs: OperationMeasurement,
+    /// Each client's share: what fairness is computed from.
+    pub clients: Vec<ClientShare>,
+    /// Operations that failed, by the kernel's word for it, such as `EIO`.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// Operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperationMeasurement {
+    /// How many completed.
+    pub operations: u64,
+    /// Bytes they moved.
+    pub bytes: Bytes,
+    /// From submission to completion, time blocked in submission included.
+    pub service: Histogram,
+    /// From the intended start to completion, where a rate was offered.
+    pub response: Option<Histogram>,
+}
+
+/// One client's share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientShare {
+    /// Operations that it completed (reads and writes).
+    pub operations: u64,
+    /// Bytes that they moved.
+    pub bytes: Bytes,
+}
+
+/// One second of a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// The second's end, in seconds from the end of warm-up; zero or less during warm-up.
+    pub at: f64,
+    /// Reads completed in it.
+    pub reads: u64,
+    /// Writes completed in it.
+    pub writes: u64,
+    /// Bytes moved in it.
+    pub bytes: Bytes,
+    /// Median latency of its reads and writes (response time where a rate was offered).
+    pub p50: Nanos,
+    /// 99th percentile of the same.
+    pub p99: Nanos,
+    /// The longest of the same.
+    pub max: Nanos,
+}
+
+/// Named counters at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CounterSample {
+    /// Seconds from the end of warm-up; negative during it.
+    pub at: f64,
+    /// Counter to value. Names and units are those of docs/run-file.md.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// What making the load cost this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorCost {
+    /// CPU time in user mode.
+    pub user: Nanos,
+    /// CPU time in the kernel.
+    pub system: Nanos,
+    /// Threads (or processes) that made the load.
+    pub threads: u32,
+    /// The largest share of the measured span that one of them spent on a CPU, 0 to 1: near 1, the
+    /// generator may be what limits.
+    pub busiest: SharePermille,
+}
+
+/// A share in thousandths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SharePermille(pub u32);
+
+impl JobMeasurement {
+    /// Reads and writes.
+    pub fn operations(&self) -> u64 {
+        self.reads.operations + self.writes.operations
+    }
+
+    /// Bytes of reads and writes.
+    pub fn bytes(&self) -> Bytes {
+        self.reads.bytes + self.writes.bytes
+    }
+
+    /// Latencies of reads and writes together: response time where a rate was offered, else
+    /// service time.
+    pub fn latency(&self) -> Histogram {
+        let mut all = Histogram::new();
+        for operations in [&self.reads, &self.writes] {
+            all.merge(operations.response.as_ref().unwrap_or(&operations.service));
+        }
+        all
+    }
+
+    /// Adds what other clients of the same job did.
+    pub fn merge(&mut self, other: &JobMeasurement) {
+        self.reads.merge(&other.reads);
+        self.writes.merge(&other.writes);
+        self.syncs.merge(&other.syncs);
+        self.clients.extend_from_slice(&other.clients);
+        for (error, count) in &other.errors {
+            *self.errors.entry(error.clone()).or_default() += count;
+        }
+    }
+}
+
+impl OperationMeasurement {
+    /// Adds what others did.
+    pub fn merge(&mut self, other: &OperationMeasurement) {
+        self.operations += other.operations;
+        self.bytes = self.bytes + other.bytes;
+        self.service.merge(&other.service);
+        if let Some(response) = &other.response {
+            self.response.get_or_insert_default().merge(response);
+        }
+    }
+}

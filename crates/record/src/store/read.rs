@@ -1,0 +1,250 @@
+//! Reading a run file: on any machine, by a newer program too.
+
+use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, explain};
+use crate::{
+    ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
+    OperationMeasurement, Outcome, Run, Second, SharePermille, Trial,
+};
+use rusqlite::{Connection, OpenFlags, Row, types::Type};
+use std::{collections::BTreeMap, path::Path};
+use units::{Bytes, Nanos};
+
+impl Store {
+    /// Opens a run file to read it.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    }
+
+    /// Opens a run file to go on with it.
+    pub fn open_to_resume(path: &Path) -> Result<Store, StoreError> {
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    fn open_with(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        if !path.is_file() {
+            let detail = ": it is not a file".to_owned();
+            return Err(StoreError::NotOurs { path: path.to_owned(), detail });
+        }
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            .map_err(|error| explain(path, error))?;
+        let pragma = |name: &str| {
+            connection
+                .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
+                .map_err(|error| explain(path, error))
+        };
+        if pragma("application_id")? != APPLICATION_ID {
+            let detail = ": its mark is missing".to_owned();
+            return Err(StoreError::NotOurs { path: path.to_owned(), detail });
+        }
+        let found = pragma("user_version")?;
+        if found != SCHEMA_VERSION {
+            return Err(StoreError::Version { path: path.to_owned(), found });
+        }
+        let check: String = connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| explain(path, error))?;
+        if check != "ok" {
+            return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
+        }
+        Ok(Store { connection, path: path.to_owned() })
+    }
+
+    /// When the run started, in seconds since 1970.
+    pub fn started_at(&self) -> Result<i64, StoreError> {
+        self.connection
+            .query_row("SELECT started_at FROM run", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Everything in the file.
+    pub fn read(&self) -> Result<Run, StoreError> {
+        self.read_all().map_err(|error| match error {
+            rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::QueryReturnedNoRows => {
+                StoreError::Damaged { path: self.path.clone(), detail: error.to_string() }
+            }
+            other => self.failed(other),
+        })
+    }
+
+    fn read_all(&self) -> rusqlite::Result<Run> {
+        let mut run = self.connection.query_row(
+            "SELECT name, started_at, state, environment, plan FROM run",
+            [],
+            |row| {
+                Ok(Run {
+                    name: row.get(0)?,
+                    started_at: row.get(1)?,
+                    state: from_word(row, 2)?,
+                    environment: from_json(row, 3)?,
+                    plan: from_json(row, 4)?,
+                    trials: Vec::new(),
+                    events: Vec::new(),
+                })
+            },
+        )?;
+        let mut trials = self.connection.prepare(
+            "SELECT trial, round, cell, replica, started_at, outcome, reason, applied, span_ns,
+             generator_user_ns, generator_system_ns, generator_threads,
+             generator_busiest_permille, warnings FROM trial ORDER BY trial",
+        )?;
+        let rows = trials.query_map([], |row| self.trial(row))?;
+        run.trials = rows.collect::<rusqlite::Result<_>>()?;
+        let mut events =
+            self.connection.prepare("SELECT round, cell, kind, text FROM event ORDER BY rowid")?;
+        let rows = events.query_map([], |row| {
+            Ok(Event {
+                round: row.get(0)?,
+                cell: row.get::<_, Option<i64>>(1)?.map(|cell| cell as usize),
+                kind: from_word(row, 2)?,
+                text: row.get(3)?,
+            })
+        })?;
+        run.events = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(run)
+    }
+
+    fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
+        let id: i64 = row.get(0)?;
+        let outcome: String = row.get(5)?;
+        let reason = || row.get::<_, Option<String>>(6).map(Option::unwrap_or_default);
+        let outcome = match outcome.as_str() {
+            "valid" => Outcome::Valid(Box::new(self.measurement(id, row)?)),
+            "void" => Outcome::Void { reason: reason()? },
+            _ => Outcome::Failed { reason: reason()? },
+        };
+        Ok(Trial {
+            round: row.get(1)?,
+            cell: row.get::<_, i64>(2)? as usize,
+            replica: row.get(3)?,
+            started_at: row.get(4)?,
+            applied: from_json(row, 7)?,
+            outcome,
+        })
+    }
+
+    fn measurement(&self, trial: i64, row: &Row<'_>) -> rusqlite::Result<Measurement> {
+        let background = self.job(trial, "background")?;
+        Ok(Measurement {
+            span: nanos(row, 8)?,
+            job: self.job(trial, "job")?.unwrap_or_default(),
+            background,
+            seconds: self.seconds(trial)?,
+            counters: self.counters(trial)?,
+            generator: GeneratorCost {
+                user: nanos(row, 9)?,
+                system: nanos(row, 10)?,
+                threads: row.get(11)?,
+                busiest: SharePermille(row.get(12)?),
+            },
+            warnings: from_json(row, 13)?,
+        })
+    }
+
+    fn job(&self, trial: i64, job: &str) -> rusqlite::Result<Option<JobMeasurement>> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT kind, operations, bytes, service, response FROM operation
+             WHERE trial = ? AND job = ?",
+        )?;
+        let mut measured = JobMeasurement::default();
+        let mut any = false;
+        let mut rows = select.query((trial, job))?;
+        while let Some(row) = rows.next()? {
+            any = true;
+            let operations = OperationMeasurement {
+                operations: row.get::<_, i64>(1)? as u64,
+                bytes: Bytes(row.get::<_, i64>(2)? as u64),
+                service: from_json(row, 3)?,
+                response: match row.get::<_, Option<String>>(4)? {
+                    Some(_) => Some(from_json(row, 4)?),
+                    None => None,
+                },
+            };
+            match row.get::<_, String>(0)?.as_str() {
+                "read" => measured.reads = operations,
+                "write" => measured.writes = operations,
+                _ => measured.syncs = operations,
+            }
+        }
+        if !any {
+            return Ok(None);
+        }
+        let mut select = self.connection.prepare_cached(
+            "SELECT operations, bytes FROM client WHERE trial = ? AND job = ? ORDER BY client",
+        )?;
+        let shares = select.query_map((trial, job), |row| {
+            Ok(ClientShare {
+                operations: row.get::<_, i64>(0)? as u64,
+                bytes: Bytes(row.get::<_, i64>(1)? as u64),
+            })
+        })?;
+        measured.clients = shares.collect::<rusqlite::Result<_>>()?;
+        let mut select = self
+            .connection
+            .prepare_cached("SELECT error, operations FROM error WHERE trial = ? AND job = ?")?;
+        let errors = select
+            .query_map((trial, job), |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+        measured.errors = errors.collect::<rusqlite::Result<_>>()?;
+        Ok(Some(measured))
+    }
+
+    fn seconds(&self, trial: i64) -> rusqlite::Result<Vec<Second>> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT at, reads, writes, bytes, p50_ns, p99_ns, max_ns FROM second
+             WHERE trial = ? ORDER BY at",
+        )?;
+        let seconds = select.query_map([trial], |row| {
+            Ok(Second {
+                at: row.get(0)?,
+                reads: row.get::<_, i64>(1)? as u64,
+                writes: row.get::<_, i64>(2)? as u64,
+                bytes: Bytes(row.get::<_, i64>(3)? as u64),
+                p50: nanos(row, 4)?,
+                p99: nanos(row, 5)?,
+                max: nanos(row, 6)?,
+            })
+        })?;
+        seconds.collect()
+    }
+
+    fn counters(&self, trial: i64) -> rusqlite::Result<Vec<CounterSample>> {
+        let mut select = self.connection.prepare_cached(
+            "SELECT at, name, value FROM counter WHERE trial = ? ORDER BY at, rowid",
+        )?;
+        let mut samples: Vec<CounterSample> = Vec::new();
+        let mut rows = select.query([trial])?;
+        while let Some(row) = rows.next()? {
+            let (at, name, value): (f64, String, f64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            match samples.last_mut() {
+                Some(sample) if sample.at == at => {
+                    sample.values.insert(name, value);
+                }
+                _ => samples.push(CounterSample { at, values: BTreeMap::from([(name, value)]) }),
+            }
+        }
+        Ok(samples)
+    }
+}
+
+fn nanos(row: &Row<'_>, column: usize) -> rusqlite::Result<Nanos> {
+    Ok(Nanos(row.get::<_, i64>(column)? as u64))
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}
+
+/// A unit variant from its word.
+fn from_word<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let word: String = row.get(column)?;
+    serde_json::from_value(serde_json::Value::String(word)).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}

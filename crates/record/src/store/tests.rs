@@ -1,0 +1,118 @@
+use super::*;
+use crate::*;
+use plan::{Cell, Factor, Level, Plan, RawPlan};
+use units::{Bytes, Nanos};
+
+fn plan() -> Plan {
+    let mut offer = plan::Offer { size_usual: Bytes::from_gib(1), ..plan::Offer::default() };
+    let level = |text: &str| Level(text.to_owned());
+    offer.all.insert(Factor::Scheduler, vec![level("none"), level("bfq")]);
+    offer.current.insert(Factor::Scheduler, level("none"));
+    let raw = RawPlan { target: Some("/tmp".to_owned()), ..RawPlan::default() };
+    raw.resolve(&offer, &|_: &Plan, _: &Cell| None).unwrap()
+}
+
+fn measurement(seed: u64) -> Measurement {
+    let mut stream = random::Stream::new(seed, "measurement");
+    let mut job = JobMeasurement::default();
+    for _ in 0..1000 {
+        let latency = Nanos(stream.below(10_000_000));
+        job.reads.service.record(latency);
+        job.reads.response.get_or_insert_default().record(latency * 2);
+        job.reads.operations += 1;
+        job.reads.bytes = job.reads.bytes + Bytes::from_kib(4);
+    }
+    job.clients = vec![ClientShare { operations: 600, bytes: Bytes(600 * 4096) }; 2];
+    job.errors.insert("EIO".to_owned(), 3);
+    Measurement {
+        span: Nanos::from_secs(5),
+        background: Some(job.clone()),
+        job,
+        seconds: vec![Second { at: -1.0, reads: 5, ..Second::default() }, Second::default()],
+        counters: vec![CounterSample { at: 0.5, values: [("r/s".to_owned(), 12.5)].into() }],
+        generator: GeneratorCost { user: Nanos(5), threads: 2, ..GeneratorCost::default() },
+        warnings: vec!["the generator was busy".to_owned()],
+    }
+}
+
+fn trial(round: u32, cell: usize) -> Trial {
+    Trial {
+        round,
+        cell,
+        replica: 0,
+        started_at: 1_700_000_000,
+        applied: vec![("scheduler".to_owned(), "none".to_owned())],
+        outcome: Outcome::Valid(Box::new(measurement(u64::from(round)))),
+    }
+}
+
+fn environment() -> Environment {
+    Environment { world: "real".to_owned(), cpus: 2, ..Environment::default() }
+}
+
+#[test]
+fn a_run_reads_back_as_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    let failed = Outcome::Failed { reason: "no device".to_owned() };
+    let trials = [trial(0, 0), Trial { outcome: failed, ..trial(0, 1) }, trial(1, 0)];
+    for trial in &trials {
+        store.add_trial(trial).unwrap();
+    }
+    let event =
+        Event { round: 1, cell: Some(1), kind: EventKind::Dropped, text: "it lost".to_owned() };
+    store.add_event(&event).unwrap();
+    store.set_state(RunState::Done).unwrap();
+    drop(store);
+    let run = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!(run.trials, trials);
+    assert_eq!(run.events, [event]);
+    assert_eq!((run.state, run.environment, run.plan), (RunState::Done, environment(), plan()));
+    assert_eq!(run.started_at, 17);
+}
+
+#[test]
+fn what_is_there_is_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    std::fs::write(&path, "mine").unwrap();
+    let result = Store::create(&path, "a", 0, &environment(), &plan());
+    assert!(matches!(result, Err(StoreError::Exists { .. })));
+    assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+}
+
+#[test]
+fn other_files_versions_and_damage_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    assert!(matches!(Store::open(&path), Err(StoreError::Missing { .. })));
+    std::fs::write(&path, "not a database, but long enough to look like something").unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::NotOurs { .. })));
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::NotOurs { .. })));
+    assert!(matches!(Store::open(folder.path()), Err(StoreError::NotOurs { .. })));
+
+    std::fs::remove_file(&path).unwrap();
+    let mut store = Store::create(&path, "a", 0, &environment(), &plan()).unwrap();
+    for round in 0..20 {
+        store.add_trial(&trial(round, 0)).unwrap();
+    }
+    store.connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(store);
+    assert!(matches!(Store::open(&path), Err(StoreError::Version { found: 99, .. })));
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION).unwrap();
+    drop(connection);
+    assert!(Store::open(&path).is_ok());
+
+    let whole = std::fs::read(&path).unwrap();
+    for share in 1..10 {
+        std::fs::write(&path, &whole[..whole.len() * share / 10]).unwrap();
+        let message = match Store::open(&path).and_then(|store| store.read()) {
+            Ok(_) => panic!("cut to {share}/10 it reads as whole"),
+            Err(error) => error.to_string(),
+        };
+        assert!(message.contains("a.spindle"), "{message}");
+    }
+}

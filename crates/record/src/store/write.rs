@@ -1,0 +1,207 @@
+//! Writing a run file.
+
+use super::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Store, StoreError, explain};
+use crate::{Environment, Event, JobMeasurement, Measurement, Outcome, RunState, Trial};
+use plan::Plan;
+use rusqlite::{Connection, Transaction, params};
+use std::path::Path;
+
+impl Store {
+    /// Makes a new file for a run. What is there already is never overwritten.
+    pub fn create(
+        path: &Path,
+        name: &str,
+        started_at: i64,
+        environment: &Environment,
+        plan: &Plan,
+    ) -> Result<Store, StoreError> {
+        // Claims the name, so that two programs cannot both take it.
+        if let Err(error) = std::fs::File::create_new(path) {
+            return Err(match error.kind() {
+                std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
+                _ => StoreError::Sqlite {
+                    path: path.to_owned(),
+                    source: rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
+                },
+            });
+        }
+        let connection = Connection::open(path).map_err(|error| explain(path, error))?;
+        let mut store = Store { connection, path: path.to_owned() };
+        store
+            .write_new(name, started_at, environment, plan)
+            .map_err(|error| explain(path, error))?;
+        Ok(store)
+    }
+
+    fn write_new(
+        &mut self,
+        name: &str,
+        started_at: i64,
+        environment: &Environment,
+        plan: &Plan,
+    ) -> rusqlite::Result<()> {
+        self.connection.pragma_update(None, "synchronous", "FULL")?;
+        let transaction = self.connection.transaction()?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.execute(
+            "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
+            params![name, started_at, "running", json(environment)?, json(plan)?],
+        )?;
+        for (place, cell) in plan.cells.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO cell (cell, baseline, label) VALUES (?, ?, ?)",
+                params![place as i64, cell.baseline.map(|b| b as i64), cell.label(&plan.factors)],
+            )?;
+            for (factor, level) in &cell.levels {
+                transaction.execute(
+                    "INSERT INTO cell_level (cell, factor, level) VALUES (?, ?, ?)",
+                    params![place as i64, factor.to_string(), level.0],
+                )?;
+            }
+        }
+        transaction.commit()
+    }
+
+    /// Adds a trial, whole and durable when this returns.
+    pub fn add_trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        self.write_trial(trial).map_err(|error| self.failed(error))
+    }
+
+    fn write_trial(&mut self, trial: &Trial) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        let (outcome, reason, measurement) = match &trial.outcome {
+            Outcome::Valid(measurement) => ("valid", None, Some(measurement)),
+            Outcome::Void { reason } => ("void", Some(reason), None),
+            Outcome::Failed { reason } => ("failed", Some(reason), None),
+        };
+        transaction.execute(
+            "INSERT INTO trial (round, cell, replica, started_at, outcome, reason, applied, span_ns,
+             generator_user_ns, generator_system_ns, generator_threads,
+             generator_busiest_permille, warnings)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial.round,
+                trial.cell as i64,
+                trial.replica,
+                trial.started_at,
+                outcome,
+                reason,
+                json(&trial.applied)?,
+                measurement.map(|m| m.span.0 as i64),
+                measurement.map(|m| m.generator.user.0 as i64),
+                measurement.map(|m| m.generator.system.0 as i64),
+                measurement.map(|m| m.generator.threads),
+                measurement.map(|m| m.generator.busiest.0),
+                measurement.map(|m| json(&m.warnings)).transpose()?,
+            ],
+        )?;
+        if let Some(measurement) = measurement {
+            write_measurement(&transaction, transaction.last_insert_rowid(), measurement)?;
+        }
+        transaction.commit()
+    }
+
+    /// Adds an event.
+    pub fn add_event(&mut self, event: &Event) -> Result<(), StoreError> {
+        let kind = word(&event.kind);
+        self.connection
+            .execute(
+                "INSERT INTO event (round, cell, kind, text) VALUES (?, ?, ?, ?)",
+                params![event.round, event.cell.map(|cell| cell as i64), kind, event.text],
+            )
+            .map(drop)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Says how the run stands.
+    pub fn set_state(&mut self, state: RunState) -> Result<(), StoreError> {
+        self.connection
+            .execute("UPDATE run SET state = ?", params![word(&state)])
+            .map(drop)
+            .map_err(|error| self.failed(error))
+    }
+}
+
+fn write_measurement(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    measurement: &Measurement,
+) -> rusqlite::Result<()> {
+    write_job(transaction, trial, "job", &measurement.job)?;
+    if let Some(background) = &measurement.background {
+        write_job(transaction, trial, "background", background)?;
+    }
+    let mut insert = transaction.prepare(
+        "INSERT INTO second (trial, at, reads, writes, bytes, p50_ns, p99_ns, max_ns)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for second in &measurement.seconds {
+        insert.execute(params![
+            trial,
+            second.at,
+            second.reads as i64,
+            second.writes as i64,
+            second.bytes.0 as i64,
+            second.p50.0 as i64,
+            second.p99.0 as i64,
+            second.max.0 as i64,
+        ])?;
+    }
+    let mut insert =
+        transaction.prepare("INSERT INTO counter (trial, at, name, value) VALUES (?, ?, ?, ?)")?;
+    for sample in &measurement.counters {
+        for (name, value) in &sample.values {
+            insert.execute(params![trial, sample.at, name, value])?;
+        }
+    }
+    Ok(())
+}
+
+fn write_job(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    job: &str,
+    measured: &JobMeasurement,
+) -> rusqlite::Result<()> {
+    let kinds = [("read", &measured.reads), ("write", &measured.writes), ("sync", &measured.syncs)];
+    for (kind, operations) in kinds {
+        transaction.execute(
+            "INSERT INTO operation (trial, job, kind, operations, bytes, service, response)
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                job,
+                kind,
+                operations.operations as i64,
+                operations.bytes.0 as i64,
+                json(&operations.service)?,
+                operations.response.as_ref().map(json).transpose()?,
+            ],
+        )?;
+    }
+    for (client, share) in measured.clients.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO client (trial, job, client, operations, bytes) VALUES (?, ?, ?, ?, ?)",
+            params![trial, job, client as i64, share.operations as i64, share.bytes.0 as i64],
+        )?;
+    }
+    for (error, count) in &measured.errors {
+        transaction.execute(
+            "INSERT INTO error (trial, job, error, operations) VALUES (?, ?, ?, ?)",
+            params![trial, job, error, *count as i64],
+        )?;
+    }
+    Ok(())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
+/// A unit variant's word, as serde spells it.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_default().trim_matches('"').to_owned()
+}

@@ -1,0 +1,106 @@
+//! As CSV: a row for each cell, for a spreadsheet. The raw figures of each trial are in the run file.
+
+use analysis::{Analysis, CellSummary, ComparedCell, Group, Metric};
+use record::Run;
+use std::collections::BTreeSet;
+
+/// A header and a row for each cell. Latencies in nanoseconds; changes as ratios; one column for each
+/// factor and each counter.
+pub fn csv(run: &Run, analysis: &Analysis) -> String {
+    let counters: BTreeSet<&String> = analysis
+        .groups
+        .iter()
+        .flat_map(|group| {
+            std::iter::once(&group.baseline).chain(group.cells.iter().map(|c| &c.summary))
+        })
+        .flat_map(|summary| summary.counters.keys())
+        .collect();
+    let mut header: Vec<String> = vec!["cell".into(), "baseline".into()];
+    header.extend(run.plan.factors.iter().map(ToString::to_string));
+    let fixed = [
+        "trials",
+        "lost",
+        "iops",
+        "iops_std_err",
+        "bytes_per_second",
+        "p50_ns",
+        "p99_ns",
+        "p999_ns",
+        "max_ns",
+        "fairness",
+        "generator_ns_per_operation",
+    ];
+    header.extend(fixed.map(str::to_owned));
+    for metric in ["throughput", "p99", "fairness"] {
+        header.extend(["ratio", "low", "high", "verdict"].map(|what| format!("{metric}_{what}")));
+    }
+    header.extend(counters.iter().map(|name| (*name).clone()));
+    let mut out = line(&header);
+    for group in &analysis.groups {
+        out += &row(run, group, &group.baseline, None, &counters);
+        for cell in &group.cells {
+            out += &row(run, group, &cell.summary, Some(cell), &counters);
+        }
+    }
+    out
+}
+
+fn row(
+    run: &Run,
+    group: &Group,
+    summary: &CellSummary,
+    compared: Option<&ComparedCell>,
+    counters: &BTreeSet<&String>,
+) -> String {
+    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+    let mut cells = vec![
+        summary.cell.to_string(),
+        compared.map(|_| group.baseline.cell.to_string()).unwrap_or_default(),
+    ];
+    for factor in &run.plan.factors {
+        let level = run.plan.cells[summary.cell].level(factor);
+        cells.push(level.map(ToString::to_string).unwrap_or_default());
+    }
+    cells.extend([summary.valid.to_string(), summary.lost.len().to_string()]);
+    cells.push(number(summary.throughput.map(|t| t.mean)));
+    cells.push(number(summary.throughput.map(|t| t.std_err).filter(|e| e.is_finite())));
+    cells.push(summary.bytes_per_second.to_string());
+    let latency = summary.latency.as_ref();
+    for value in [
+        latency.map(|l| l.p50),
+        latency.map(|l| l.p99),
+        latency.map(|l| l.p999),
+        latency.map(|l| l.max),
+    ] {
+        cells.push(value.map(|nanos| nanos.0.to_string()).unwrap_or_default());
+    }
+    cells.push(number(summary.fairness));
+    cells.push(number(summary.generator_ns_per_operation));
+    for metric in Metric::ALL {
+        match compared.and_then(|cell| cell.comparison(metric)) {
+            Some(c) => {
+                cells.extend([c.ratio, c.low, c.high].map(|value| {
+                    if value.is_finite() { value.to_string() } else { String::new() }
+                }));
+                cells.push(crate::verdict_word(c.verdict).to_owned());
+            }
+            None => cells.extend(std::iter::repeat_n(String::new(), 4)),
+        }
+    }
+    for name in counters {
+        cells.push(number(summary.counters.get(*name).copied()));
+    }
+    line(&cells)
+}
+
+/// One line; RFC 4180 quoting.
+fn line(cells: &[String]) -> String {
+    let quoted: Vec<String> = cells
+        .iter()
+        .map(|cell| match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.clone(),
+        })
+        .collect();
+    quoted.join(",") + "\n"
+}

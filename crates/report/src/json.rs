@@ -1,0 +1,23 @@
+//! As JSON, for programs.
+
+use crate::advise;
+use analysis::Analysis;
+use record::Run;
+use serde_json::{Value, json};
+
+/// Plan, environment, analysis and advice; not the raw trials, which are in the run file. Field
+/// names are those of the types, units their last word; infinite values are null.
+pub fn json(run: &Run, analysis: &Analysis) -> Value {
+    let advice: Vec<_> = analysis.groups.iter().map(advise).collect();
+    json!({
+        "run": run.name,
+        "started_at": run.started_at,
+        "state": run.state,
+        "rounds": run.rounds(),
+        "environment": run.environment,
+        "plan": run.plan,
+        "events": run.events,
+        "analysis": analysis,
+        "advice": advice,
+    })
+}

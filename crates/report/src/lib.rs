@@ -1,0 +1,23 @@
+//! A run as text: for a terminal of 80 columns, as Markdown, CSV and JSON.
+//!
+//! What lives here: layout and wording. What does not: any figure that `analysis` has not computed.
+//! Data flows: [`record::Run`] and [`analysis::Analysis`] → text; nothing flows back.
+
+mod conclusion;
+mod csv;
+mod json;
+mod markdown;
+mod table;
+mod terminal;
+mod words;
+
+pub use conclusion::{Advice, advise};
+pub use csv::csv;
+pub use json::json;
+pub use markdown::markdown;
+pub use table::{Align, Table};
+pub use terminal::{plan_text, terminal};
+pub use words::{count, percent, run_name, verdict_word};
+
+#[cfg(test)]
+mod tests;

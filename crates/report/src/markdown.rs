@@ -1,0 +1,124 @@
+//! As Markdown, for a ticket or a page.
+
+use crate::{Align, Table, advise, terminal, words};
+use analysis::{Analysis, CellSummary, Group, Metric};
+use record::Run;
+use std::fmt::Write;
+
+/// The iostat -x columns, as they are named in a run file.
+pub(crate) const IOSTAT: [&str; 13] = [
+    "rrqm/s", "wrqm/s", "r/s", "w/s", "rMB/s", "wMB/s", "avgrq-sz", "avgqu-sz", "await", "svctm",
+    "%util", "f/s", "f_await",
+];
+
+/// The whole report.
+pub fn markdown(run: &Run, analysis: &Analysis) -> String {
+    let environment = &run.environment;
+    let mut out = format!("# {}\n\n", run.name);
+    let _ = writeln!(out, "- when: {}", words::date(run.started_at));
+    let _ = writeln!(out, "- where: {} ({})", environment.device, environment.world);
+    let _ = writeln!(
+        out,
+        "- host: Linux {}, {} × {}, {}",
+        environment.kernel,
+        environment.cpus,
+        environment.cpu,
+        units::Bytes(environment.memory_bytes)
+    );
+    let _ = writeln!(out, "- workload: {}", terminal::workload_line(&run.plan));
+    let _ = writeln!(
+        out,
+        "- {} rounds of {} trials of {}, seed {}, Spindle {}",
+        run.rounds(),
+        run.plan.slots(),
+        run.plan.timing.measure,
+        run.plan.seed,
+        environment.spindle_version
+    );
+    for caveat in &environment.caveats {
+        let _ = writeln!(out, "- beware: {caveat}");
+    }
+    for group in &analysis.groups {
+        let title = match group.condition.as_str() {
+            "" => "Verdict",
+            condition => condition,
+        };
+        let _ = writeln!(out, "\n## {title}\n\n**{}**\n", advise(group).text);
+        out.push_str(&terminal::figures(group, true).markdown());
+        if !group.cells.is_empty() {
+            out.push('\n');
+            out.push_str(&verdicts(group).markdown());
+        }
+        let device = device(group);
+        if let Some(table) = device {
+            let _ = writeln!(out, "\nAt the device, mean over all measured seconds:\n");
+            out.push_str(&table.markdown());
+        }
+        for note in terminal::notes(group, run) {
+            let _ = writeln!(out, "\n{note}");
+        }
+    }
+    if !analysis.findings.is_empty() {
+        out.push_str("\n## Findings\n\n");
+    }
+    for finding in &analysis.findings {
+        let _ = writeln!(
+            out,
+            "- **{}**: {} Evidence: {}. To check: {}.",
+            finding.id, finding.statement, finding.evidence, finding.test
+        );
+    }
+    for warning in terminal::warnings(run) {
+        let _ = writeln!(out, "\nWarning: {warning}");
+    }
+    out
+}
+
+fn verdicts(group: &Group) -> Table {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        (&*format!("against {}", group.baseline.label), Left),
+        ("throughput", Right),
+        ("verdict", Left),
+        ("p99 latency", Right),
+        ("verdict", Left),
+        ("rounds", Right),
+    ]);
+    for cell in &group.cells {
+        let mut row = vec![cell.summary.label.clone()];
+        for metric in [Metric::Throughput, Metric::P99] {
+            let comparison = cell.comparison(metric);
+            row.push(comparison.map_or("-".to_owned(), words::change));
+            row.push(comparison.map_or("", |c| words::verdict_word(c.verdict)).to_owned());
+        }
+        let rounds = cell.comparison(Metric::Throughput).map_or(0, |c| c.rounds);
+        row.push(rounds.to_string());
+        table.row(row);
+    }
+    table
+}
+
+/// The iostat columns of each cell; none where the target has no device.
+pub(crate) fn device(group: &Group) -> Option<Table> {
+    let has = |name: &str| group.baseline.counters.contains_key(&format!("device.{name}"));
+    let shown: Vec<&str> = IOSTAT.into_iter().filter(|name| has(name)).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let columns: Vec<(&str, Align)> = std::iter::once(("", Align::Left))
+        .chain(shown.iter().map(|n| (*n, Align::Right)))
+        .collect();
+    let mut table = Table::new(&columns);
+    let mut row = |summary: &CellSummary| {
+        let figures = shown.iter().map(|name| {
+            let value = summary.counters.get(&format!("device.{name}")).copied();
+            format!("{:.2}", value.unwrap_or(f64::NAN))
+        });
+        table.row(std::iter::once(summary.label.clone()).chain(figures));
+    };
+    row(&group.baseline);
+    for cell in &group.cells {
+        row(&cell.summary);
+    }
+    Some(table)
+}

@@ -1,0 +1,304 @@
+//! For a terminal.
+
+use crate::{Align, Table, advise, words};
+use analysis::{Analysis, CellSummary, Group, Metric};
+use plan::{Factor, Plan};
+use record::{EventKind, Run, RunState};
+use std::fmt::Write;
+
+/// The whole report in `width` columns.
+pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
+    let mut out = String::new();
+    heading(&mut out, run, width);
+    for group in &analysis.groups {
+        out.push('\n');
+        if !group.condition.is_empty() {
+            let _ = writeln!(out, "With {}:\n", group.condition);
+        }
+        out.push_str(&figures(group, false).text(width));
+        if !group.cells.is_empty() {
+            out.push('\n');
+            out.push_str(&changes(group).text(width));
+        }
+        for note in notes(group, run) {
+            let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
+        }
+    }
+    for finding in &analysis.findings {
+        let text = format!("{} ({}).", finding.statement.trim_end_matches('.'), finding.evidence);
+        let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
+        let test = format!("To check: {}. More: spindle explain {}", finding.test, finding.id);
+        let _ = writeln!(out, "  {}", words::wrap(&test, width - 2, 2));
+    }
+    for event in &run.events {
+        if event.kind != EventKind::Resumed {
+            let about = event.cell.map(|cell| run.plan.cells[cell].label(&run.plan.factors) + ": ");
+            let text = format!("Note: {}{}.", about.unwrap_or_default(), event.text);
+            let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
+        }
+    }
+    for warning in warnings(run) {
+        let _ = writeln!(out, "\n{}", words::wrap(&format!("Warning: {warning}"), width, 2));
+    }
+    out.push('\n');
+    for group in &analysis.groups {
+        let advice = advise(group);
+        let text = match advice.condition.is_empty() {
+            true => format!("Verdict: {}", advice.text),
+            false => format!("Verdict with {}: {}", advice.condition, advice.text),
+        };
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    }
+    if run.state != RunState::Done {
+        let text = format!("The run is not complete: spindle resume {} goes on.", run.name);
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    }
+    out
+}
+
+fn heading(out: &mut String, run: &Run, width: usize) {
+    let environment = &run.environment;
+    let world = match environment.world.as_str() {
+        "real" => String::new(),
+        other => format!(" ({other})"),
+    };
+    let lines = [
+        format!("{}{world}, {}", run.name, words::date(run.started_at)),
+        format!("{} on Linux {}", environment.device, environment.kernel),
+        format!("{}; {}", workload_line(&run.plan), timing_line(&run.plan, run.rounds())),
+    ];
+    for line in lines {
+        let _ = writeln!(out, "{}", words::wrap(&line, width, 2));
+    }
+    for caveat in &environment.caveats {
+        let _ = writeln!(out, "{}", words::wrap(&format!("Beware: {caveat}"), width, 2));
+    }
+}
+
+/// What the clients do, in one line; what is varied is not told here but with the cells.
+pub(crate) fn workload_line(plan: &Plan) -> String {
+    let job = &plan.workload.job;
+    let fixed = |factor: Factor| !plan.factors.contains(&factor);
+    let mut words = Vec::new();
+    let mut tell = |factor: Factor, text: String| {
+        if fixed(factor) {
+            words.push(text);
+        }
+    };
+    tell(Factor::Pattern, job.pattern.to_string());
+    tell(Factor::BlockSize, job.block_size.to_string());
+    tell(Factor::Sync, job.sync.to_string());
+    let plural = if job.clients == 1 { "" } else { "s" };
+    tell(Factor::Clients, format!("{} client{plural}", job.clients));
+    if job.depth > 1 {
+        tell(Factor::Depth, format!("depth {}", job.depth));
+    }
+    if let Some(rate) = job.rate {
+        tell(Factor::Rate, format!("{rate} offered"));
+    }
+    if let Some(background) = &plan.workload.background {
+        tell(Factor::Background, format!("beside {background}"));
+    }
+    words.push(format!("over {} by {}", plan.size, plan.engine));
+    words.join(", ")
+}
+
+fn timing_line(plan: &Plan, rounds: u32) -> String {
+    let plural = if rounds == 1 { "" } else { "s" };
+    let (slots, measure, seed) = (plan.slots(), plan.timing.measure, plan.seed);
+    format!("{rounds} round{plural} of {slots} trials of {measure}, seed {seed}")
+}
+
+/// What each cell did.
+pub(crate) fn figures(group: &Group, long: bool) -> Table {
+    use Align::{Left, Right};
+    let several = group.baseline.fairness.is_some();
+    let mut columns = vec![
+        ("", Left),
+        ("IOPS", Right),
+        ("±", Right),
+        ("MiB/s", Right),
+        ("p50", Right),
+        ("p99", Right),
+    ];
+    if long {
+        columns.push(("p99.9", Right));
+    }
+    columns.push(("max", Right));
+    if several {
+        columns.push(("fair", Right));
+    }
+    let mut table = Table::new(&columns);
+    let mut row = |summary: &CellSummary, mark: &str| {
+        let mut cells = vec![format!("{mark}{}", summary.label)];
+        match (&summary.throughput, &summary.latency) {
+            (Some(throughput), latency) => {
+                cells.push(words::count(throughput.mean));
+                let spread = throughput.half_width(0.05) / throughput.mean;
+                cells.push(if spread.is_finite() { words::share(spread) } else { "-".into() });
+                cells.push(words::count(summary.bytes_per_second / f64::from(1 << 20)));
+                if let Some(latency) = latency {
+                    cells.extend([latency.p50.to_string(), latency.p99.to_string()]);
+                    if long {
+                        cells.push(latency.p999.to_string());
+                    }
+                    cells.push(latency.max.to_string());
+                }
+                if let Some(fairness) = summary.fairness {
+                    cells.push(format!("{fairness:.2}"));
+                }
+            }
+            (None, _) => cells.push("no data".to_owned()),
+        }
+        table.row(cells);
+    };
+    row(&group.baseline, "* ");
+    for cell in &group.cells {
+        row(&cell.summary, "  ");
+    }
+    table
+}
+
+/// Each cell against the baseline.
+pub(crate) fn changes(group: &Group) -> Table {
+    use Align::{Left, Right};
+    let mut table = Table::new(&[
+        (&*format!("against * {}", group.baseline.label), Left),
+        ("throughput", Right),
+        ("", Left),
+        ("p99 latency", Right),
+        ("", Left),
+    ]);
+    for cell in &group.cells {
+        let mut cells = vec![format!("  {}", cell.summary.label)];
+        for metric in [Metric::Throughput, Metric::P99] {
+            match cell.comparison(metric) {
+                Some(comparison) => {
+                    cells.push(words::change(comparison));
+                    cells.push(short_verdict(comparison.verdict).to_owned());
+                }
+                None => cells.extend(["-".to_owned(), String::new()]),
+            }
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// The verdict in the terminal's narrow column.
+fn short_verdict(verdict: analysis::Verdict) -> &'static str {
+    match verdict {
+        analysis::Verdict::NoDifference => "same",
+        analysis::Verdict::NotSettled => "open",
+        other => words::verdict_word(other),
+    }
+}
+
+/// The noise floor, fairness, and trials that do not count.
+pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
+    let mut notes = Vec::new();
+    let floor = |wanted: Metric| {
+        group.noise.iter().find(|(metric, _)| *metric == wanted).map(|(_, noise)| {
+            format!(
+                "{} of {} (noise of a trial {})",
+                words::metric_name(wanted),
+                words::share(noise.detectable),
+                words::share(noise.trial)
+            )
+        })
+    };
+    let floors: Vec<String> =
+        [Metric::Throughput, Metric::P99].into_iter().filter_map(floor).collect();
+    if !floors.is_empty() {
+        notes.push(format!(
+            "The baseline against itself: could have seen a difference in {}. \"same\" is within \
+             ±{}; \"open\" is not settled; intervals hold at 95 % for all cells together.",
+            floors.join(", in "),
+            words::share(run.plan.margin)
+        ));
+    }
+    for cell in &group.cells {
+        if let Some(fairness) = cell.comparison(Metric::Fairness)
+            && matches!(fairness.verdict, analysis::Verdict::Better | analysis::Verdict::Worse)
+        {
+            notes.push(format!(
+                "Fairness among clients under {} is {}: Jain's index {}.",
+                cell.summary.label,
+                words::verdict_word(fairness.verdict),
+                words::change(fairness)
+            ));
+        }
+    }
+    let lost = std::iter::once(&group.baseline)
+        .chain(group.cells.iter().map(|cell| &cell.summary))
+        .filter(|summary| !summary.lost.is_empty());
+    for summary in lost {
+        notes.push(format!(
+            "{}: {} trial{} not counted; {}.",
+            summary.label,
+            summary.lost.len(),
+            if summary.lost.len() == 1 { "" } else { "s" },
+            summary.lost[0]
+        ));
+    }
+    notes
+}
+
+/// Each warning of a trial once, with how many trials had it.
+pub(crate) fn warnings(run: &Run) -> Vec<String> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    let all = run.trials.iter().filter_map(|trial| trial.measurement()).flat_map(|m| &m.warnings);
+    for warning in all {
+        // Figures in a warning differ from trial to trial; what is warned of does not.
+        let key = |text: &str| text.replace(|c: char| c.is_ascii_digit() || c == '.', "");
+        match counted.iter_mut().find(|(text, _)| key(text) == key(warning)) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((warning.clone(), 1)),
+        }
+    }
+    counted
+        .into_iter()
+        .map(|(text, count)| format!("{text} ({count} of {} trials)", run.trials.len()))
+        .collect()
+}
+
+/// What a comparison will do, before it does it.
+pub fn plan_text(plan: &Plan, intentions: &[String], width: usize) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    };
+    line(format!("Target: {}", plan.target));
+    line(format!("Workload: {}", workload_line(plan)));
+    for dropped in &plan.dropped {
+        line(format!("Dropped: {}: {}", dropped.factor, dropped.reason));
+    }
+    line(format!(
+        "Cells: {}, {} baseline{} (*) run twice a round",
+        plan.cells.len(),
+        plan.baselines().len(),
+        if plan.baselines().len() == 1 { "" } else { "s" }
+    ));
+    for cell in &plan.cells {
+        let mark = if cell.baseline.is_none() { '*' } else { ' ' };
+        let _ = writeln!(out, "  {mark} {}", cell.label(&plan.factors));
+    }
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    };
+    for refused in &plan.refused {
+        line(format!("Refused: {}: {}", refused.cell.label(&plan.factors), refused.reason));
+    }
+    for intention in intentions {
+        line(format!("Will: {intention}"));
+    }
+    line(format!(
+        "Time: at most {} rounds of {} trials, each {} of warm-up and {} measured: {}",
+        plan.timing.rounds,
+        plan.slots(),
+        plan.timing.warmup,
+        plan.timing.measure,
+        plan.total()
+    ));
+    out
+}

@@ -1,0 +1,158 @@
+//! What a reader sees, as snapshots.
+
+use super::*;
+use analysis::Analysis;
+use plan::{Factor, Level, Offer, RawLevel, RawPlan};
+use record::{
+    ClientShare, CounterSample, Environment, JobMeasurement, Measurement, Outcome, Run, RunState,
+    Trial,
+};
+use units::{Bytes, Nanos};
+
+/// Four schedulers: one like the baseline, one better, one worse in the tail; with one void trial.
+fn run(clients: &[u64]) -> Run {
+    let level = |text: &str| Level(text.to_owned());
+    let schedulers = ["mq-deadline", "none", "kyber", "bfq"].map(level).to_vec();
+    let offer = Offer {
+        current: [(Factor::Scheduler, level("mq-deadline"))].into(),
+        all: [(Factor::Scheduler, schedulers)].into(),
+        size_usual: Bytes::from_gib(1),
+        ..Offer::default()
+    };
+    let mut raw = RawPlan { target: Some("/var/lib/mysql".to_owned()), ..RawPlan::default() };
+    raw.factors.insert("scheduler".to_owned(), vec![RawLevel::Word("all".to_owned())]);
+    if clients.len() > 1 {
+        let levels = clients.iter().map(|count| RawLevel::Number(*count)).collect();
+        raw.factors.insert("clients".to_owned(), levels);
+    }
+    let plan = raw.resolve(&offer, &|_, _| None).unwrap();
+    let mut trials = Vec::new();
+    for round in 0..8 {
+        for (cell, levels) in plan.cells.iter().enumerate() {
+            let replicas = if levels.baseline.is_none() { 2 } else { 1 };
+            for replica in 0..replicas {
+                let wobble = 1.0 + 0.004 * f64::from((round * 5 + replica * 3 + cell as u32) % 7);
+                let (iops, tail) = match levels.level(&Factor::Scheduler).unwrap().0.as_str() {
+                    "none" => (12_000.0, 2.0),
+                    "bfq" => (9_000.0, 6.0),
+                    _ => (10_000.0, 2.1),
+                };
+                trials.push(trial(round, cell, replica, iops * wobble, tail * wobble));
+            }
+        }
+    }
+    trials[3].outcome = Outcome::Void { reason: "a setting moved during the trial".to_owned() };
+    Run {
+        name: "example".to_owned(),
+        started_at: 1_709_210_096,
+        environment: Environment {
+            world: "real".to_owned(),
+            kernel: "6.18.0".to_owned(),
+            device: "/var/lib/mysql on ext4 on sda (sata, 480 GB)".to_owned(),
+            caveats: vec!["write-back throttling is on (75 ms).".to_owned()],
+            ..Environment::default()
+        },
+        plan,
+        state: RunState::Done,
+        trials,
+        events: Vec::new(),
+    }
+}
+
+fn trial(round: u32, cell: usize, replica: u32, iops: f64, p99_ms: f64) -> Trial {
+    let mut job = JobMeasurement::default();
+    job.reads.operations = (iops * 5.0) as u64;
+    job.reads.bytes = Bytes(job.reads.operations * 16384);
+    job.reads.service.record_n(Nanos::from_millis_f64(0.8), job.reads.operations * 98 / 100);
+    job.reads.service.record_n(Nanos::from_millis_f64(p99_ms), job.reads.operations * 2 / 100);
+    let share = ClientShare { operations: job.reads.operations / 8, bytes: Bytes(0) };
+    job.clients = vec![share; 8];
+    let counters = [("device.r/s", iops), ("device.%util", 98.5), ("device.await", 0.81)];
+    let values = counters.map(|(name, value)| (name.to_owned(), value)).into();
+    let measurement = Measurement {
+        span: Nanos::from_secs(5),
+        job,
+        counters: vec![CounterSample { at: 1.0, values }],
+        warnings: if round == 2 { vec!["swap was used, 3 pages".to_owned()] } else { Vec::new() },
+        ..Measurement::default()
+    };
+    Trial {
+        round,
+        cell,
+        replica,
+        started_at: 0,
+        applied: Vec::new(),
+        outcome: Outcome::Valid(Box::new(measurement)),
+    }
+}
+
+#[test]
+fn a_terminal_report() {
+    let run = run(&[8]);
+    let text = terminal(&run, &Analysis::of(&run), 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_terminal_report_with_conditions() {
+    let run = run(&[1, 8]);
+    let text = terminal(&run, &Analysis::of(&run), 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_markdown_report() {
+    let run = run(&[8]);
+    insta::assert_snapshot!(markdown(&run, &Analysis::of(&run)));
+}
+
+#[test]
+fn a_csv_report_has_as_many_cells_in_each_row_as_in_its_header() {
+    let run = run(&[1, 8]);
+    let text = csv(&run, &Analysis::of(&run));
+    let columns = |line: &str| line.split(',').count();
+    let header = text.lines().next().unwrap();
+    assert!(header.contains("throughput_verdict") && header.contains("device.await"));
+    assert_eq!(text.lines().count(), 9);
+    assert!(text.lines().all(|line| columns(line) == columns(header)), "{text}");
+}
+
+#[test]
+fn a_json_report_says_what_to_do() {
+    let run = run(&[8]);
+    let value = json(&run, &Analysis::of(&run));
+    assert_eq!(value["advice"][0]["keep"], false);
+    assert_eq!(value["analysis"]["groups"][0]["cells"][0]["summary"]["label"], "none");
+    assert_eq!(value["analysis"]["groups"][0]["cells"][2]["comparisons"][0]["verdict"], "worse");
+}
+
+#[test]
+fn a_plan_in_words() {
+    let run = run(&[1, 8]);
+    let text = plan_text(&run.plan, &["switch sda's scheduler, and put it back".to_owned()], 80);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_cell_without_data_is_no_sign_of_no_difference() {
+    let mut run = run(&[8]);
+    run.trials.retain(|trial| matches!(trial.cell, 0 | 2));
+    let analysis = Analysis::of(&run);
+    let text = advise(&analysis.groups[0]).text;
+    assert!(text.contains("nothing is shown to be better"), "{text}");
+}
+
+#[test]
+fn keeping_what_one_has_is_an_answer() {
+    let mut run = run(&[8]);
+    run.plan.cells.truncate(3);
+    run.plan.cells.remove(1);
+    run.trials.retain(|trial| matches!(trial.cell, 0 | 2));
+    for trial in &mut run.trials {
+        trial.cell = trial.cell.min(1);
+    }
+    let analysis = Analysis::of(&run);
+    assert_eq!(advise(&analysis.groups[0]).text, "No difference: keep scheduler mq-deadline.");
+}

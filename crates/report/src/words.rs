@@ -1,0 +1,153 @@
+//! How figures are spelled.
+
+use analysis::{Comparison, Metric, Verdict};
+
+/// `12,345`; below 100 with one decimal.
+pub fn count(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    if value.abs() < 99.95 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A ratio as a change: `+5.3 %`, `-12 %`.
+pub fn percent(ratio: f64) -> String {
+    let change = (ratio - 1.0) * 100.0;
+    match change.abs() {
+        _ if !change.is_finite() => "-".to_owned(),
+        size if size < 0.05 => "0.0 %".to_owned(),
+        size if size < 99.95 => format!("{change:+.1} %"),
+        _ => format!("{change:+.0} %"),
+    }
+}
+
+/// A share: `2.8 %`, `12 %`.
+pub(crate) fn share(share: f64) -> String {
+    match share * 100.0 {
+        percent if !percent.is_finite() => "any size".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
+/// `+5.3 % (+2.0..+9.1)`.
+pub(crate) fn change(comparison: &Comparison) -> String {
+    let bound = |ratio: f64| {
+        let change = (ratio - 1.0) * 100.0;
+        match change.abs() {
+            _ if !change.is_finite() || change > 9999.0 => "any".to_owned(),
+            size if size < 9.95 => format!("{change:+.1}"),
+            _ => format!("{change:+.0}"),
+        }
+    };
+    format!("{} ({}..{})", percent(comparison.ratio), bound(comparison.low), bound(comparison.high))
+}
+
+/// The verdict in the table's words.
+pub fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::NoDifference => "no difference",
+        Verdict::NotSettled => "not settled",
+    }
+}
+
+/// The figure's name in a sentence.
+pub(crate) fn metric_name(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Throughput => "throughput",
+        Metric::P99 => "p99 latency",
+        Metric::Fairness => "fairness",
+    }
+}
+
+/// Seconds since 1970 as `2026-11-21 20:55 UTC` (civil-from-days of Howard Hinnant's "chrono-
+/// Compatible Low-Level Date Algorithms").
+pub(crate) fn date(seconds: i64) -> String {
+    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+}
+
+/// A name for a new run: when it started, and its target's last part: `2026-11-21-2055-mysql`.
+pub fn run_name(started_at: i64, target: &str) -> String {
+    let when: String = date(started_at)
+        .trim_end_matches(" UTC")
+        .chars()
+        .filter(|c| *c != ':')
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect();
+    let last = target.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("");
+    let last: String = last
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
+    if last.is_empty() { format!("{when}-root") } else { format!("{when}-{last}") }
+}
+
+/// Breaks text into lines of at most `width` columns, the later ones indented by `indent`.
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > width {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if column > 0 && !out.ends_with(' ') {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_spelled_for_people() {
+        assert_eq!(count(1234567.0), "1,234,567");
+        assert_eq!(count(123.4), "123");
+        assert_eq!(count(-1234.0), "-1,234");
+        assert_eq!(count(9.87), "9.9");
+        assert_eq!(percent(1.053), "+5.3 %");
+        assert_eq!(percent(0.5), "-50.0 %");
+        assert_eq!(percent(1.0), "0.0 %");
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(1_709_210_096), "2024-02-29 12:34 UTC");
+        assert_eq!(run_name(1_709_210_096, "/var/lib/mysql/"), "2024-02-29-1234-mysql");
+        assert_eq!(run_name(1_709_210_096, "/"), "2024-02-29-1234-root");
+    }
+
+    #[test]
+    fn wrapped_lines_keep_within_the_width() {
+        let text = wrap("one two three four five six seven", 12, 2);
+        assert_eq!(text, "one two\n  three four\n  five six\n  seven");
+    }
+}

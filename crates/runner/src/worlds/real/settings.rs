@@ -1,0 +1,167 @@
+//! Levels of host settings: what there is, what would be refused, making them so.
+
+use super::{RealWorld, level};
+use crate::WorldError;
+use host::{Changes, DeviceNumber, QueueFolder, Refusal, Setting};
+use plan::{Cell, Factor, Level, Offer};
+use std::collections::BTreeMap;
+
+/// The kernel's setting for a factor; none for factors that are no host settings.
+fn setting(factor: &Factor) -> Option<Setting> {
+    Some(match factor {
+        Factor::Scheduler => Setting::Scheduler,
+        Factor::NrRequests => Setting::NrRequests,
+        Factor::Tunable { name, .. } => Setting::Tunable(name.clone()),
+        Factor::WbtLatUsec => Setting::WbtLatUsec,
+        Factor::ReadAheadKb => Setting::ReadAheadKb,
+        _ => return None,
+    })
+}
+
+const SETTABLE: [Factor; 4] =
+    [Factor::Scheduler, Factor::NrRequests, Factor::WbtLatUsec, Factor::ReadAheadKb];
+
+/// The queue whose settings a plan varies. Of a loop device that is not attached yet, any loop
+/// device's: they are alike until somebody sets them.
+pub fn queue(world: &RealWorld) -> Result<(QueueFolder, DeviceNumber), String> {
+    let number = match world.own_loop {
+        true => any_loop(world).ok_or("this host has no loop devices (is the module loaded?)")?,
+        false => match (world.chain.scheduled_device(), &world.chain.no_device) {
+            (Some(device), _) => device.number,
+            (None, Some(none)) => return Err(none.reason.clone()),
+            (None, None) => return Err("no device below the target has a scheduler".to_owned()),
+        },
+    };
+    let folder = QueueFolder::of(&world.host, number).map_err(|error| error.to_string())?;
+    Ok((folder, number))
+}
+
+fn any_loop(world: &RealWorld) -> Option<DeviceNumber> {
+    let names = world.host.names("/sys/block");
+    let name = names.iter().find(|name| name.starts_with("loop"))?;
+    world.host.text(format!("/sys/block/{name}/dev"))?.parse().ok()
+}
+
+/// What can be set and what is set now.
+pub fn offer(world: &RealWorld) -> Offer {
+    let mut offer = Offer::default();
+    let (folder, number) = match queue(world) {
+        Ok(found) => found,
+        Err(reason) => {
+            offer.missing = SETTABLE.iter().map(|f| (f.clone(), reason.clone())).collect();
+            return offer;
+        }
+    };
+    for factor in SETTABLE {
+        let Some(setting) = setting(&factor) else { continue };
+        let checked = folder
+            .read(&setting)
+            .map_err(|_| {
+                format!("the device has no {setting}, or this kernel was built without it")
+            })
+            .and_then(|now| match folder.check(&setting, &now, None) {
+                Err(error @ (Refusal::NotPermitted { .. } | Refusal::NoSuchSetting { .. })) => {
+                    Err(error.to_string())
+                }
+                _ => Ok(now),
+            });
+        match checked {
+            Ok(now) => {
+                offer.current.insert(factor, level(now));
+            }
+            Err(reason) => {
+                offer.missing.insert(factor, reason);
+            }
+        }
+    }
+    let scheduler = offer.current.get(&Factor::Scheduler).cloned();
+    for (setting, value) in folder.read_all() {
+        if let (Setting::Tunable(name), Some(Level(scheduler))) = (setting, &scheduler) {
+            let factor = Factor::Tunable { scheduler: scheduler.clone(), name };
+            offer.current.insert(factor, level(value));
+        }
+    }
+    if offer.current.contains_key(&Factor::Scheduler)
+        && let Ok(device) = host::BlockDevice::read(&world.host, number)
+        && let Some(choice) = device.queue.and_then(|queue| queue.scheduler)
+    {
+        let all = choice.available.into_iter().map(level).collect();
+        offer.all.insert(Factor::Scheduler, all);
+    }
+    offer
+}
+
+/// Why the kernel would not take a cell's settings.
+pub fn refuse(world: &RealWorld, cell: &Cell) -> Option<String> {
+    if cell.host_settings().next().is_none() {
+        return None;
+    }
+    let (folder, _) = match queue(world) {
+        Ok(found) => found,
+        Err(reason) => return Some(reason),
+    };
+    let under = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
+    cell.host_settings().find_map(|(factor, Level(value))| {
+        let under = match factor {
+            Factor::Tunable { scheduler, .. } => Some(scheduler.as_str()),
+            _ => under,
+        };
+        match folder.check(&setting(factor)?, value, under) {
+            Ok(taken) if taken != *value && *factor == Factor::NrRequests => {
+                Some(format!("the kernel would silently make {taken} of {factor} {value}"))
+            }
+            Ok(_) => None,
+            Err(refusal) => Some(refusal.to_string()),
+        }
+    })
+}
+
+/// Makes a device's settings those of a cell. What the cell does not name is as `before`, or, under
+/// another scheduler than before, as that scheduler begins. Write-back throttling is pinned to
+/// `before`, because schedulers switch it on and off unseen.
+pub fn apply(
+    changes: &mut Changes,
+    number: DeviceNumber,
+    before: &BTreeMap<Setting, String>,
+    cell: &Cell,
+) -> Result<(), WorldError> {
+    let wanted = |factor: &Factor| cell.level(factor).map(|level| level.0.clone());
+    let was = |setting: &Setting| before.get(setting).cloned();
+    let scheduler = wanted(&Factor::Scheduler).or_else(|| was(&Setting::Scheduler));
+    let same_scheduler = scheduler == was(&Setting::Scheduler);
+    let mut set = |setting: &Setting, value: Option<String>| -> Result<(), WorldError> {
+        let Some(value) = value else { return Ok(()) };
+        let applied = changes
+            .set(number, setting, &value)
+            .map_err(|error| WorldError::Trial(error.to_string()))?;
+        if applied.took == value {
+            return Ok(());
+        }
+        Err(WorldError::Trial(format!(
+            "the kernel made {setting} {} where {value} was asked for",
+            applied.took
+        )))
+    };
+    set(&Setting::Scheduler, scheduler)?;
+    let unnamed = |setting: &Setting| if same_scheduler { was(setting) } else { None };
+    set(
+        &Setting::NrRequests,
+        wanted(&Factor::NrRequests).or_else(|| unnamed(&Setting::NrRequests)),
+    )?;
+    let mut tunables: BTreeMap<Setting, String> = before
+        .iter()
+        .filter(|(setting, _)| same_scheduler && matches!(setting, Setting::Tunable(_)))
+        .map(|(setting, value)| (setting.clone(), value.clone()))
+        .collect();
+    for (factor, Level(value)) in cell.host_settings() {
+        if let Factor::Tunable { name, .. } = factor {
+            tunables.insert(Setting::Tunable(name.clone()), value.clone());
+        }
+    }
+    for (setting, value) in tunables {
+        set(&setting, Some(value))?;
+    }
+    let pinned = |factor: &Factor, setting: &Setting| wanted(factor).or_else(|| was(setting));
+    set(&Setting::WbtLatUsec, pinned(&Factor::WbtLatUsec, &Setting::WbtLatUsec))?;
+    set(&Setting::ReadAheadKb, pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb))
+}

@@ -1,0 +1,154 @@
+//! This machine as the tests use it: the program, state of its own, loop devices of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+/// A folder for one test: state, scratch, files; removed in the end.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// On the disk, because O_DIRECT and loop devices want a real filesystem.
+    pub fn new() -> Place {
+        let folder = tempfile::Builder::new().prefix("spindle-test-").tempdir_in("/var/tmp");
+        Place { folder: folder.unwrap() }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
+    /// A folder to measure in.
+    pub fn scratch(&self) -> PathBuf {
+        let folder = self.path().join("scratch");
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// The program with this place's state.
+    pub fn spindle(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spindle"));
+        command.args(words).env("SPINDLE_STATE", self.state()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, words: &[&str]) -> Ended {
+        Ended::of(self.spindle(words).output().unwrap())
+    }
+
+    /// A file of `mib` mebibytes of zeroes behind a loop device.
+    pub fn loop_device(&self, name: &str, mib: u64) -> Loop {
+        let file = self.path().join(name);
+        std::fs::File::create(&file).unwrap().set_len(mib << 20).unwrap();
+        Loop::attach(&file, &[])
+    }
+}
+
+/// How the program ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Ended {
+        Ended {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// It ended with this code; else the test shows what it said.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Its complaint has all these words.
+    #[track_caller]
+    pub fn complains_of(self, words: &[&str]) -> Ended {
+        for word in words {
+            assert!(self.err.contains(word), "no '{word}' in:\n{}", self.err);
+        }
+        self
+    }
+}
+
+/// An attached loop device; detached in the end.
+pub struct Loop {
+    pub node: PathBuf,
+    pub name: String,
+}
+
+impl Loop {
+    pub fn attach(file: &Path, options: &[&str]) -> Loop {
+        let output = Command::new("losetup")
+            .args(["--find", "--show", "--direct-io=on"])
+            .args(options)
+            .arg(file)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let node = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
+        let name = node.file_name().unwrap().to_string_lossy().into_owned();
+        Loop { node, name }
+    }
+
+    fn queue(&self, setting: &str) -> PathBuf {
+        PathBuf::from(format!("/sys/block/{}/queue/{setting}", self.name))
+    }
+
+    pub fn set(&self, setting: &str, value: &str) {
+        std::fs::write(self.queue(setting), value)
+            .unwrap_or_else(|error| panic!("{setting} {value}: {error}"));
+    }
+
+    /// Every setting that a comparison may touch, as the kernel shows it.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let mut names: Vec<String> =
+            ["scheduler", "nr_requests", "wbt_lat_usec", "read_ahead_kb"].map(str::to_owned).into();
+        if let Ok(entries) = std::fs::read_dir(self.queue("iosched")) {
+            let mut tunables: Vec<String> = entries
+                .map(|entry| format!("iosched/{}", entry.unwrap().file_name().to_string_lossy()))
+                .collect();
+            tunables.sort();
+            names.extend(tunables);
+        }
+        names
+            .into_iter()
+            .map(|name| {
+                let value = std::fs::read_to_string(self.queue(&name)).unwrap_or_default();
+                (name, value.trim().to_owned())
+            })
+            .collect()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        // Settings outlive a detach: the next user of the device must not inherit ours.
+        let _ = std::fs::write(self.queue("scheduler"), "none");
+        let _ = Command::new("losetup").arg("--detach").arg(&self.node).status();
+    }
+}
+
+/// Whether this test can have loop devices; else it says so.
+pub fn has_loop_devices(test: &str) -> bool {
+    let can = rustix::process::getuid().is_root() && Path::new("/dev/loop-control").exists();
+    if !can {
+        println!("{test}: SKIPPED: needs root and /dev/loop-control");
+    }
+    can
+}

@@ -1,0 +1,99 @@
+//! Whatever ends a comparison, `spindle undo` puts everything back.
+
+use crate::machine::{Place, has_loop_devices};
+use std::{process::Stdio, time::Duration};
+
+/// Random moments at which the program is killed.
+const KILLS: u32 = 100;
+
+#[test]
+fn killed_at_a_hundred_moments_everything_is_put_back() {
+    if !has_loop_devices("killed_at_a_hundred_moments_everything_is_put_back") {
+        return;
+    }
+    let place = Place::new();
+    let device = place.loop_device("disk", 16);
+    // Settings of the user's own, none of them the kernel's default.
+    device.set("scheduler", "mq-deadline");
+    device.set("nr_requests", "77");
+    device.set("iosched/fifo_batch", "5");
+    device.set("iosched/read_expire", "321");
+    device.set("wbt_lat_usec", "12345");
+    device.set("read_ahead_kb", "64");
+    let before = device.settings();
+    let file = place.path().join("disk");
+    let words = [
+        "compare",
+        device.node.to_str().unwrap(),
+        "--confirm",
+        file.to_str().unwrap(),
+        "--schedulers",
+        "all",
+        "--queues",
+        "32,64",
+        "--tunable",
+        "mq-deadline.fifo_batch=1,32",
+        "--tunable",
+        "bfq.low_latency=0",
+        "--wbt",
+        "0,2000",
+        "--engine",
+        "null",
+        "--size",
+        "1M",
+        "--rounds",
+        "100",
+        "--measure",
+        "100ms",
+        "--warmup",
+        "0s",
+        "--quiet",
+    ];
+    let mut stream = random::Stream::new(1, "moments of killing");
+    let mut changed = 0;
+    for kill in 0..KILLS {
+        let mut child =
+            place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(20_000 + stream.below(600_000)));
+        if let Some(status) = child.try_wait().unwrap() {
+            let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
+            panic!("kill {kill}: it ended by itself, {status}: {}", ended.err);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += u32::from(device.settings() != before);
+        let undone = place.run(&["undo"]).expect(0);
+        assert_eq!(device.settings(), before, "kill {kill}:\n{}", undone.out);
+    }
+    println!("killed {KILLS} times, {changed} of them with settings changed");
+    assert!(changed > KILLS / 4, "too few kills met changed settings: {changed}");
+    let nothing = place.run(&["undo"]).expect(0);
+    assert!(nothing.out.contains("nothing"), "{}", nothing.out);
+}
+
+#[test]
+fn a_new_comparison_does_not_begin_on_what_a_dead_one_left() {
+    if !has_loop_devices("a_new_comparison_does_not_begin_on_what_a_dead_one_left") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let target = folder.to_str().unwrap();
+    let words = ["compare", target, "--loop", "--size", "16M", "--rounds", "50", "--measure", "1s"];
+    let mut child =
+        place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let scratch = || std::fs::read_dir(&folder).unwrap().count();
+    for _ in 0..200 {
+        if scratch() > 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(1500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(scratch() > 0, "a dead program cannot clean up");
+    place.run(&words).expect(1).complains_of(&["spindle undo"]);
+    place.run(&["undo"]).expect(0);
+    assert_eq!(scratch(), 0, "the scratch file and its loop device are gone");
+}

@@ -1,0 +1,175 @@
+//! Bad input: a clear error, exit code 2 or 1, nothing changed.
+
+use crate::machine::{Loop, Place, has_loop_devices};
+use std::process::Command;
+
+#[test]
+fn paths_that_cannot_be_measured() {
+    let place = Place::new();
+    place.run(&["compare", "/no/such/path"]).expect(2).complains_of(&["/no/such/path"]);
+    place.run(&["compare"]).expect(2).complains_of(&["no target"]);
+    place.run(&["compare", "/dev/null"]).expect(2).complains_of(&["neither file"]);
+}
+
+#[test]
+fn levels_that_the_device_does_not_have() {
+    if !has_loop_devices("levels_that_the_device_does_not_have") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let target = folder.to_str().unwrap();
+    let plan = |words: &[&str]| {
+        let all: Vec<&str> = ["plan", target, "--loop"].iter().chain(words).copied().collect();
+        place.run(&all)
+    };
+    plan(&["--schedulers", "cfq"]).expect(2).complains_of(&["cfq", "mq-deadline", "5.0"]);
+    plan(&["--schedulers", "bqf"]).expect(2).complains_of(&["bqf", "bfq"]);
+    let none = ["--schedulers", "mq-deadline", "--queues", "100000"];
+    plan(&none).expect(2).complains_of(&["100000", "2048"]);
+    plan(&["--queues", "2"]).expect(2).complains_of(&["silently", "4"]);
+    let tunable = ["--schedulers", "bfq", "--tunable", "bfq.fifo_batch=1"];
+    plan(&tunable).expect(2).complains_of(&["fifo_batch", "low_latency"]);
+    plan(&["--sync", "sometimes"]).expect(2).complains_of(&["sometimes", "fdatasync"]);
+    plan(&["--bs", "1000"]).expect(2).complains_of(&["512"]);
+    plan(&["--budget", "5"]).expect(2).complains_of(&["unit"]);
+    plan(&["--budget", "3s"]).expect(2).complains_of(&["too short"]);
+    plan(&["--size", "90T"]).expect(2).complains_of(&["does not fit", "--size"]);
+}
+
+#[test]
+fn an_impossible_cell_is_refused_and_the_others_stay() {
+    if !has_loop_devices("an_impossible_cell_is_refused_and_the_others_stay") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let words =
+        ["plan", folder.to_str().unwrap(), "--loop", "--schedulers", "all", "--queues", "64,2048"];
+    let ended = place.run(&words).expect(0);
+    assert!(ended.out.contains("Refused: none, queue 2048"), "{}", ended.out);
+    assert!(ended.out.contains("bfq, queue 2048"), "{}", ended.out);
+}
+
+#[test]
+fn a_block_smaller_than_the_devices_is_no_direct_cell() {
+    if !has_loop_devices("a_block_smaller_than_the_devices_is_no_direct_cell") {
+        return;
+    }
+    let place = Place::new();
+    let file = place.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(32 << 20).unwrap();
+    let device = Loop::attach(&file, &["--sector-size", "4096"]);
+    let node = device.node.to_str().unwrap();
+    let words = ["plan", node, "--bs", "1k,4k", "--patterns", "randread", "--size", "16M"];
+    let ended = place.run(&words).expect(2);
+    ended.complains_of(&["1KiB", "multiples of 4 KiB"]);
+}
+
+#[test]
+fn a_read_only_and_a_full_filesystem() {
+    if !has_loop_devices("a_read_only_and_a_full_filesystem") {
+        return;
+    }
+    let place = Place::new();
+    let device = place.loop_device("disk", 128);
+    let node = device.node.to_str().unwrap();
+    let point = place.path().join("point");
+    std::fs::create_dir(&point).unwrap();
+    let command = |program: &str, words: &[&str]| {
+        let status = Command::new(program).args(words).arg(node).arg(&point).status().unwrap();
+        assert!(status.success(), "{program}");
+    };
+    assert!(Command::new("mkfs.ext4").args(["-q", node]).status().unwrap().success());
+    command("mount", &[]);
+    let unmount = || assert!(Command::new("umount").arg(&point).status().unwrap().success());
+    let target = point.to_str().unwrap();
+    let full = place.run(&["compare", target, "--size", "100M"]);
+    // Unmounted before anything is asserted, so that a failure leaves no mount.
+    unmount();
+    command("mount", &["-o", "ro"]);
+    let read_only = place.run(&["compare", target, "--size", "16M"]);
+    unmount();
+    full.expect(2).complains_of(&["does not fit", "free"]);
+    read_only.expect(2).complains_of(&["read-only"]);
+}
+
+#[test]
+fn plan_files() {
+    let place = Place::new();
+    let file = place.path().join("plan.toml");
+    let write = |text: &str| std::fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let target = place.scratch();
+    let target = target.to_str().unwrap();
+    place
+        .run(&["plan", target, "--plan", "/no/plan.toml"])
+        .expect(2)
+        .complains_of(&["/no/plan.toml"]);
+    write("rounds = 3\n[job]\npattern = 'sideways'\n");
+    place.run(&["plan", target, "--plan", path]).expect(2).complains_of(&["line 3", "sideways"]);
+    write("[job]\ncolour = 3\n");
+    place.run(&["plan", target, "--plan", path]).expect(2).complains_of(&["line 2", "colour"]);
+    write("[factors]\nclients = [1, 4]\n[job]\npattern = 'randread'\nblock_size = '4k'\n");
+    let ended = place.run(&["plan", target, "--plan", path, "--rounds", "7"]).expect(0);
+    assert!(
+        ended.out.contains("randread, 4 KiB") && ended.out.contains("7 rounds"),
+        "{}",
+        ended.out
+    );
+}
+
+#[test]
+fn without_root_the_factors_that_need_it_drop_out() {
+    if !rustix::process::getuid().is_root() {
+        println!("SKIPPED: this test takes root's rights away, and has none");
+        return;
+    }
+    let place = Place::new();
+    let folder = tempfile::Builder::new().prefix("spindle-nobody-").tempdir_in("/var/tmp").unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    // The program lies where others may not look: a copy they may.
+    let program = folder.path().join("spindle");
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), &program).unwrap();
+    let state = folder.path().join("state");
+    let words = [
+        "compare",
+        folder.path().to_str().unwrap(),
+        "--schedulers",
+        "all",
+        "--sync",
+        "direct,fdatasync",
+        "--size",
+        "16M",
+        "--rounds",
+        "3",
+        "--measure",
+        "200ms",
+        "--warmup",
+        "0s",
+    ];
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(words)
+        .env("SPINDLE_STATE", &state)
+        .output()
+        .unwrap();
+    drop(place);
+    crate::machine::Ended::of(output).expect(0).complains_of(&["Dropped: scheduler", "sudo"]);
+}
+
+#[test]
+fn run_files_that_are_none() {
+    let place = Place::new();
+    let file = place.path().join("x.spindle");
+    let path = file.to_str().unwrap();
+    place.run(&["report", path]).expect(1).complains_of(&["does not exist"]);
+    std::fs::write(&file, "a shopping list, long enough to be taken for a database header")
+        .unwrap();
+    place.run(&["report", path]).expect(1).complains_of(&["not a run file"]);
+    place.run(&["report", "yesterday"]).expect(2).complains_of(&["no run is called 'yesterday'"]);
+    place.run(&["report", "last"]).expect(1).complains_of(&["no runs yet"]);
+    place.run(&["explain", "everything"]).expect(2).complains_of(&["cache"]);
+}
