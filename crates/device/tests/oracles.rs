@@ -1,6 +1,8 @@
 //! The models against what mathematics says of them: each test states the quantity and where its
 //! value comes from. Uniform random requests, fixed seeds; tolerances are several standard errors.
 
+#![allow(clippy::unwrap_used)] // a panic is how a test tells
+
 use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use device::disk::{
     Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
@@ -226,7 +228,7 @@ fn requests_on_one_track_wait_a_turn_divided_by_one_more() {
         let mut done: Vec<Completion> = Vec::new();
         for round in 0..rounds {
             // At any angle, with the arm on the track.
-            now = now + Nanos(stream.below(4_000_000));
+            now += Nanos(stream.below(4_000_000));
             let start = now;
             for id in 0..q {
                 let sector = stream.below(u64::from(PER_TRACK));

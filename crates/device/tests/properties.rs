@@ -1,5 +1,7 @@
 //! What must hold of any device and any stream of requests, over random descriptions.
 
+#![allow(clippy::unwrap_used)] // a panic is how a test tells
+
 use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use device::disk::{
     After, Bus, CacheSpec, DiskSpec, GeometrySpec, HeadOrder, MediaWrite, Overheads, Policy,

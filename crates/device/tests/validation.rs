@@ -6,6 +6,8 @@
 //! beside the repository. `cargo test -p device --test validation -- --nocapture` prints the tables
 //! of docs/validation.md.
 
+#![allow(clippy::unwrap_used)] // a panic is how a test tells
+
 use device::disk::{After, DiskSpec, Overheads, ReadAhead, WriteCache};
 use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
 use device::{Disk, demerit_ms, replay};

@@ -125,7 +125,7 @@ impl Array {
         let (enough, wanted) = match spec.level {
             Level::Stripe => (n >= 1, "at least 1"),
             Level::Mirror => (n >= 2, "at least 2"),
-            Level::StripedMirrors => (n >= 2 && n % 2 == 0, "an even number, at least 2"),
+            Level::StripedMirrors => (n >= 2 && n.is_multiple_of(2), "an even number, at least 2"),
             Level::Parity => (n >= 3, "at least 3"),
         };
         if !enough {

@@ -613,7 +613,7 @@ impl Disk {
             arrived + self.mechanics.wait_ns(arrived, place.angle_ns)
         };
         let begins_run = |dirty: &&Dirty| {
-            !self.dirty.before(dirty.start).next().is_some_and(|d| d.end() == dirty.start)
+            self.dirty.before(dirty.start).next().is_none_or(|d| d.end() != dirty.start)
         };
         let ahead = self.dirty.from(here).filter(begins_run).take(NEAR);
         let behind = self.dirty.before(here).filter(begins_run).take(NEAR);
