@@ -229,8 +229,13 @@ fn requests(steps: &[Step], capacity: u64) -> Vec<(Nanos, Request)> {
         .collect()
 }
 
-/// Drives a device event by event, arrivals at their times.
-fn prompt(device: &mut dyn Device, requests: &[(Nanos, Request)]) -> Vec<Completion> {
+/// Drives a device event by event, arrivals at their times. Never is more than `most_dirty` sectors
+/// acknowledged and not on the medium.
+fn prompt(
+    device: &mut dyn Device,
+    requests: &[(Nanos, Request)],
+    most_dirty: u64,
+) -> Vec<Completion> {
     let mut done = Vec::new();
     let mut arrivals = requests.iter().peekable();
     loop {
@@ -243,6 +248,9 @@ fn prompt(device: &mut dyn Device, requests: &[(Nanos, Request)]) -> Vec<Complet
             (_, Some(event)) => device.advance(event, &mut done),
             (_, None) => break,
         }
+        let view = device.view();
+        assert!(view.dirty.0 <= most_dirty, "{view:?}: more than the cache holds");
+        assert!(view.busy <= view.units, "{view:?}");
     }
     assert_eq!(device.view().outstanding, 0);
     done
@@ -355,7 +363,12 @@ proptest! {
         if let Ok(mut disk) = Disk::new(spec.clone()) {
             disk.keep_journal();
             let requests = requests(&steps, disk.capacity().0);
-            let done = prompt(&mut disk, &requests);
+            let most = match spec.write_cache {
+                WriteCache::Off => 0,
+                WriteCache::Appending { .. } => spec.cache.segment_sectors * 3,
+                WriteCache::Full { size, .. } => size,
+            };
+            let done = prompt(&mut disk, &requests, most);
             check(&requests, &done)?;
             prop_assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at));
             for done in &done {
@@ -371,7 +384,7 @@ proptest! {
             prop_assert!(disk.view().dirty.0 == 0);
 
             let mut again = Disk::new(spec.clone()).unwrap();
-            prop_assert_eq!(&done, &prompt(&mut again, &requests), "same again");
+            prop_assert_eq!(&done, &prompt(&mut again, &requests, most), "same again");
             let mut slow = Disk::new(spec).unwrap();
             prop_assert_eq!(by_id(done), by_id(late(&mut slow, &requests)), "called late");
         }
@@ -388,7 +401,7 @@ proptest! {
         };
         if let Ok(mut disk) = Disk::new(spec) {
             let requests = requests(&steps, disk.capacity().0);
-            let mut served: Vec<_> = prompt(&mut disk, &requests)
+            let mut served: Vec<_> = prompt(&mut disk, &requests, 0)
                 .into_iter()
                 .filter(|done| done.path == Path::Medium)
                 .map(|done| (done.began, done.at))
@@ -405,7 +418,8 @@ proptest! {
         let mut drive = Flash::new(spec.clone(), 1).unwrap();
         drive.keep_journal();
         let requests = requests(&steps, spec.capacity);
-        let done = prompt(&mut drive, &requests);
+        let most = spec.buffer_sectors;
+        let done = prompt(&mut drive, &requests, most);
         check(&requests, &done)?;
         for done in &done {
             let request = &requests[done.id as usize].1;
@@ -418,7 +432,7 @@ proptest! {
             check_durable(&requests, &done, drive.journal())?;
         }
         let mut again = Flash::new(spec.clone(), 1).unwrap();
-        prop_assert_eq!(&done, &prompt(&mut again, &requests), "same again");
+        prop_assert_eq!(&done, &prompt(&mut again, &requests, most), "same again");
         let mut slow = Flash::new(spec, 1).unwrap();
         prop_assert_eq!(by_id(done), by_id(late(&mut slow, &requests)), "called late");
     }
@@ -435,10 +449,11 @@ proptest! {
         };
         if let Some(mut array) = build() {
             let requests = requests(&steps, array.capacity().0);
-            let done = prompt(&mut array, &requests);
+            let most = spec.write_back.map_or(u64::MAX, |cache| cache.size);
+            let done = prompt(&mut array, &requests, most);
             check(&requests, &done)?;
             prop_assert_eq!(array.view().dirty.0, 0, "all reaches the drives in the end");
-            prop_assert_eq!(&done, &prompt(&mut build().unwrap(), &requests), "same again");
+            prop_assert_eq!(&done, &prompt(&mut build().unwrap(), &requests, most), "same again");
             let slow = late(&mut build().unwrap(), &requests);
             prop_assert_eq!(by_id(done), by_id(slow), "called late");
         }
