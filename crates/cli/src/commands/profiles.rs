@@ -81,12 +81,10 @@ fn list(json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(());
     }
-    let mut table =
-        Table::new(&[("profile", Align::Left), ("kind", Align::Left), ("what", Align::Left)]);
     for profile in &profiles {
-        table.row([profile.name.clone(), profile.kind_name(), profile.title.clone()]);
+        println!("{:<18}{}", profile.name, profile.kind_name());
+        println!("    {}", report::wrap(&profile.title, crate::WIDTH - 4, 4));
     }
-    print!("{}", table.text(crate::WIDTH));
     Ok(())
 }
 
@@ -99,11 +97,11 @@ fn show(name: &str, seed: u64, json: bool) -> anyhow::Result<()> {
     }
     print!("{sheet}");
     for note in &profile.notes {
-        println!("\nNote: {note}");
+        println!("\n{}", report::wrap(&format!("Note: {note}"), crate::WIDTH, 2));
     }
     println!("\nWhere its numbers come from");
     for (field, source) in &profile.sources {
-        println!("  {field}: {source}");
+        println!("  {}", report::wrap(&format!("{field}: {source}"), crate::WIDTH - 2, 4));
     }
     Ok(())
 }
