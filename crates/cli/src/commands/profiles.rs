@@ -95,7 +95,12 @@ fn show(name: &str, seed: u64, json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&sheet)?);
         return Ok(());
     }
-    print!("{sheet}");
+    for line in sheet.to_string().lines() {
+        match line.chars().count() > crate::WIDTH {
+            true => println!("{}", report::wrap(line, crate::WIDTH, 2)),
+            false => println!("{line}"),
+        }
+    }
     for note in &profile.notes {
         println!("\n{}", report::wrap(&format!("Note: {note}"), crate::WIDTH, 2));
     }
