@@ -1,6 +1,6 @@
 //! `spindle compare`, and what is made of its run file: `report`, `resume`, `runs`.
 
-use crate::machine::{Place, has_loop_devices};
+use crate::machine::{Ended, Place, has_loop_devices};
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -360,4 +360,27 @@ fn a_device_that_fails_ends_the_run_with_the_reason() {
     ended.expect(1).complains_of(&["nput/output error"]);
     undone.expect(0);
     assert!(left.is_empty(), "once the disk is back, what could not be removed is: {left:?}");
+}
+
+#[test]
+fn a_terminal_or_a_reader_that_goes_away_breaks_no_run() {
+    let place = Place::new();
+    let folder = place.scratch();
+    let mut words = vec!["compare", folder.to_str().unwrap()];
+    words.extend(["--placebo", "1", "--size", "8M", "--measure", "100ms", "--warmup", "0s"]);
+    words.extend(["--rounds", "3"]);
+    for gone in ["stdout", "stderr"] {
+        let mut command = place.spindle(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        match gone {
+            "stdout" => drop(child.stdout.take()),
+            _ => drop(child.stderr.take()),
+        }
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{gone}: {}", ended.err);
+        assert!(left_in(&folder).is_empty() && journals(&place).is_empty(), "{gone}");
+    }
+    let runs = place.run(&["runs"]).expect(0).out;
+    assert_eq!(runs.matches(" done ").count(), 2, "{runs}");
 }

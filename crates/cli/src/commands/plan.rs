@@ -3,6 +3,7 @@
 use crate::{
     exit::{Exit, Usage},
     flags::ComparisonFlags,
+    say,
 };
 use clap::Args;
 use plan::Plan;
@@ -23,9 +24,9 @@ impl PlanArgs {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (plan, world) = resolve(&self.comparison)?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&plan)?);
+            say::json(&plan)?;
         } else {
-            print!("{}", report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+            say::result(&report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH))?;
         }
         Ok(Exit::Done)
     }
