@@ -27,7 +27,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     output: OutputFlags,
     /// Write the run file here instead of into the folder of runs
-    #[arg(long = "output", short, value_name = "FILE")]
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
