@@ -34,14 +34,16 @@ impl PlanArgs {
 
 /// The world that a target names, and the plan made for it.
 pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)> {
-    let raw = flags.raw()?;
-    let target = raw.target.clone().ok_or_else(|| {
+    let mut raw = flags.raw()?;
+    let target = raw.target.take().ok_or_else(|| {
         Usage(
             "no target: name a directory, a file or a block device, such as `spindle compare \
              /var/lib/mysql`"
                 .to_owned(),
         )
     })?;
+    let target = runner::lasting(&target);
+    raw.target = Some(target.clone());
     let mut world = runner::open(&target, &raw)?;
     let offer = world.offer()?;
     let plan = raw
