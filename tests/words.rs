@@ -30,6 +30,8 @@ fn levels_that_the_device_does_not_have() {
     plan(&["--queues", "2"]).expect(2).complains_of(&["silently", "4"]);
     let tunable = ["--schedulers", "bfq", "--tunable", "bfq.fifo_batch=1"];
     plan(&tunable).expect(2).complains_of(&["fifo_batch", "low_latency"]);
+    let baseline = ["--schedulers", "all", "--baseline", "scheduler=cfq"];
+    plan(&baseline).expect(2).complains_of(&["cfq", "mq-deadline"]);
     plan(&["--sync", "sometimes"]).expect(2).complains_of(&["sometimes", "fdatasync"]);
     plan(&["--bs", "1000"]).expect(2).complains_of(&["512"]);
     plan(&["--budget", "5"]).expect(2).complains_of(&["unit"]);

@@ -1,6 +1,7 @@
 //! What an earlier program that was cut off left changed: offered to be put back before anything
 //! new begins.
 
+use crate::say;
 use anyhow::{Context, bail};
 use host::{Host, PendingJournal, UndoReport};
 use std::io::{BufRead, IsTerminal, Write};
@@ -13,7 +14,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
         return Ok(());
     }
     for journal in &pending {
-        eprintln!("spindle: {}", title(journal));
+        say::note(&title(journal));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         bail!(
@@ -21,7 +22,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
              `spindle undo` first"
         );
     }
-    eprint!("Put everything back now? [Y/n] ");
+    say::aside("Put everything back now? [Y/n] ");
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("no answer")?;
@@ -30,7 +31,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
     }
     for journal in pending {
         let report = host::undo(&Host::here(), journal)?;
-        eprint!("{}", report_text(&report));
+        say::aside(&report_text(&report));
         if !report.is_complete() {
             bail!("not everything could be put back: see above");
         }

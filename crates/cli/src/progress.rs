@@ -1,5 +1,6 @@
 //! The progress bar, on stderr; quiet where that is no terminal.
 
+use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::{Plan, TRIAL_OVERHEAD};
 use record::{Outcome, Trial};
@@ -90,7 +91,7 @@ impl Watcher for Progress {
 
     fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("spindle: {text}"));
+            self.bar.suspend(|| say::note(text));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `spindle undo`.
 
 use super::inspect::Page;
-use crate::exit::Exit;
+use crate::{exit::Exit, say};
 use clap::Args;
 use host::{Host, Step, UndoReport};
 
@@ -22,14 +22,14 @@ impl UndoArgs {
             reports.push(host::undo(&Host::here(), journal)?);
         }
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&reports)?);
+            say::json(&reports)?;
         } else if reports.is_empty() {
-            println!(
+            say::line(&format!(
                 "There is nothing to undo: {} holds no journal of an ended run.",
                 folder.display()
-            );
+            ))?;
         } else {
-            print!("{}", text(&reports));
+            say::result(&text(&reports))?;
         }
         let complete = reports.iter().all(UndoReport::is_complete);
         Ok(if complete { Exit::Done } else { Exit::Failed })

@@ -46,6 +46,12 @@ impl RealWorld {
         // A filesystem that is made needs a block device to be made on.
         let makes_filesystems = raw.factors.contains_key(&Factor::Filesystem.to_string());
         let is_device = chain.kind == TargetKind::BlockDevice;
+        if is_device && raw.own_loop == Some(true) {
+            return Err(WorldError::Usage(format!(
+                "--loop puts a scratch file behind a loop device, and {target} is a block device, on \
+                 which there is no scratch file: leave --loop out, or name a folder"
+            )));
+        }
         Ok(RealWorld {
             host,
             target: path,
@@ -97,6 +103,7 @@ impl World for RealWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
         let mut offer = settings::offer(self);
         offer.size_usual = SIZE_USUAL;
+        offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
         offer.size_limit = Some(describe::size_limit(self)?);
         Ok(offer)
