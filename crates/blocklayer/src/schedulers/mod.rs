@@ -1,5 +1,8 @@
 //! The schedulers, one file each.
 
+mod deadline;
+mod kyber;
+mod mq_deadline;
 mod noop;
 
 use crate::config::Resolved;
@@ -9,6 +12,9 @@ use crate::scheduler::Scheduler;
 pub(crate) fn make(config: &Resolved) -> Option<Box<dyn Scheduler>> {
     match config.scheduler {
         "noop" => Some(Box::new(noop::Noop::new(config.kernel))),
+        "deadline" => Some(Box::new(deadline::Deadline::new(config.kernel, &config.tunables))),
+        "mq-deadline" => Some(Box::new(mq_deadline::MqDeadline::new(config))),
+        "kyber" => Some(Box::new(kyber::Kyber::new(config))),
         _ => None,
     }
 }
