@@ -139,8 +139,7 @@ impl Anticipatory {
             return true;
         }
         let distance = request.start.abs_diff(self.last_end);
-        self.is_close(request.start, done, now)
-            || (p.seek.is_valid() && p.seek.value() > distance)
+        self.is_close(request.start, done, now) || (p.seek.is_valid() && p.seek.value() > distance)
     }
 
     fn is_close(&self, start: u64, done: Option<Nanos>, now: Nanos) -> bool {
@@ -302,7 +301,7 @@ impl Scheduler for Anticipatory {
         }
         match self.wait {
             Wait::Completion => return Issue::Nothing,
-            Wait::Next(until) if now < until && self.len() > 0 => return Issue::WaitUntil(until),
+            Wait::Next(until) if now < until => return Issue::WaitUntil(until),
             Wait::Next(_) => self.wait = Wait::Over,
             _ => (),
         }

@@ -1,12 +1,14 @@
 //! The schedulers, one file each.
 
 mod anticipatory;
+mod bfq;
 mod cfq;
 mod deadline;
 mod kyber;
 mod mean;
 mod mq_deadline;
 mod noop;
+mod process_queue;
 
 use crate::config::Resolved;
 use crate::kernel::Kernel;
@@ -23,6 +25,7 @@ pub(crate) fn make(config: &Resolved) -> Option<Box<dyn Scheduler>> {
         }
         "cfq" => Some(Box::new(cfq::TreeCfq::new(config))),
         "mq-deadline" => Some(Box::new(mq_deadline::MqDeadline::new(config))),
+        "bfq" => Some(Box::new(bfq::Bfq::new(config))),
         "kyber" => Some(Box::new(kyber::Kyber::new(config))),
         _ => None,
     }

@@ -1,7 +1,6 @@
 //! cfq: fair shares of the device's time. Four different schedulers share the name; here are two
 //! engines, of which the second has the settings of three kernels.
 
-mod queue;
 mod round_robin;
 mod service_tree;
 

@@ -1,6 +1,6 @@
 //! cfq as 2.6.18 of RHEL 5.2 to 5.4 had it: round robin, and every write is async.
 
-use super::queue::{Q, Queues, Settings};
+use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Tunables;
 use crate::requests::{Requests, Rq};

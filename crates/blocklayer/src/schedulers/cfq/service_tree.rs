@@ -1,6 +1,6 @@
 //! cfq from 2.6.32 on: queues ordered by when their service is due; three trees a class from 3.10.
 
-use super::queue::{Q, Queues, Settings};
+use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
 use crate::kernel::Kernel;
@@ -186,7 +186,8 @@ impl TreeCfq {
             return slice;
         }
         let least = Nanos(2 * settings.slice_idle.0 * slice.0 / settings.slice_sync.0.max(1));
-        let scaled = u128::from(slice.0) * u128::from(self.target_latency.0) / u128::from(expected.0);
+        let scaled =
+            u128::from(slice.0) * u128::from(self.target_latency.0) / u128::from(expected.0);
         Nanos(scaled as u64).max(least.min(slice))
     }
 

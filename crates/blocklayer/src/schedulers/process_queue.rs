@@ -1,6 +1,6 @@
-//! cfq's queues: one for each process's sync requests, shared ones for async.
+//! What cfq and bfq share: a queue for each process's sync requests, shared ones for async.
 
-use super::super::mean::Mean;
+use super::mean::Mean;
 use crate::bio::{Context, IoClass};
 use crate::config::Tunables;
 use crate::order::{Fifo, Links, Sorted};
@@ -12,7 +12,7 @@ use units::Nanos;
 /// A queue's place in [`Queues`].
 pub(super) type Q = usize;
 
-/// The tunables that every cfq has.
+/// The tunables that cfq has, and bfq as far as it has them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub quantum: u32,
@@ -231,9 +231,9 @@ impl Queues {
         let sorted = &self.all[q].sorted;
         let position = self.position;
         let ahead = sorted.from(position);
-        let behind = sorted.below(position).filter(|rq| {
-            position - requests[*rq].start <= self.settings.back_seek_sectors
-        });
+        let behind = sorted
+            .below(position)
+            .filter(|rq| position - requests[*rq].start <= self.settings.back_seek_sectors);
         match (ahead, behind) {
             (Some(a), Some(b)) => {
                 let forward = requests[a].start - position;
