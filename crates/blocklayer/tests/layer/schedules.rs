@@ -86,14 +86,19 @@ fn mq_deadline_serves_classes_in_order_and_ages_the_lower() {
         bio.context.class = class;
         bio
     };
-    let bios: Vec<_> = (0..8)
-        .map(|i| read(i, 1000 + i * 100, 1))
-        .chain([class(read(8, 50, 2), IoClass::Idle), class(read(9, 9000, 3), IoClass::RealTime)])
-        .collect();
-    // RealTime first; Idle would be last, but after 5 ms (at 6 ms, the first free moment after
-    // 5.001) it is old enough.
-    let expected = [9000, 1000, 1100, 1200, 1300, 50, 1400, 1500, 1600, 1700];
-    assert_eq!(order(&config, bios), expected);
+    // A read of a millisecond at 0 from nobody in particular, then at 1 µs one of the idle and one
+    // of the real-time class, and each millisecond one of the default class.
+    let mut bios = vec![
+        (Nanos::ZERO, read(100, 0, 9)),
+        (Nanos(1000), class(read(101, 50, 2), IoClass::Idle)),
+        (Nanos(1000), class(read(102, 9000, 3), IoClass::RealTime)),
+    ];
+    bios.extend((0..8).map(|i| (ms(i) + Nanos(1000), read(i, 1000 + i * 100, 1))));
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    // Real time first; idle would be last, but at 6 ms, the first free moment after 5.001 ms, it
+    // is old enough, and the default class has nothing as old.
+    let expected = [0, 9000, 1000, 1100, 1200, 1300, 50, 1400, 1500, 1600, 1700];
+    assert_eq!(run.starts(), expected);
 }
 
 #[test]
