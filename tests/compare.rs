@@ -131,6 +131,31 @@ fn a_target_without_a_scheduler_is_measured_for_what_can_vary() {
 }
 
 #[test]
+fn an_overlay_like_a_containers_root_is_measured_for_what_can_vary() {
+    if !has_loop_devices("an_overlay_like_a_containers_root_is_measured_for_what_can_vary") {
+        return;
+    }
+    let place = Place::new();
+    let folders = ["lower", "upper", "work", "merged"].map(|name| {
+        let folder = place.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        folder.display().to_string()
+    });
+    let [lower, upper, work, merged] = &folders;
+    let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+    let mount = ["-t", "overlay", "-o", &options, "overlay", merged];
+    if !Command::new("mount").args(mount).status().unwrap().success() {
+        println!("SKIPPED: this kernel mounts no overlay");
+        return;
+    }
+    let words = with(&["compare", merged, "--schedulers", "all", "--clients", "1,4"]);
+    let ended = place.run(&words);
+    crate::machine::unmount(merged);
+    let ended = ended.expect(0).complains_of(&["Dropped: scheduler", "overlay"]);
+    assert!(ended.out.contains("4 clients"), "{}", ended.out);
+}
+
+#[test]
 fn a_background_job_a_rate_processes_and_other_engines() {
     if !has_loop_devices("a_background_job_a_rate_processes_and_other_engines") {
         return;
@@ -326,11 +351,11 @@ fn a_device_that_fails_ends_the_run_with_the_reason() {
     // What a filesystem does when its disk is gone: from now on every access fails.
     let shut = Command::new("xfs_io").args(["-x", "-c", "shutdown", mounted]).status();
     let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
-    command(&["umount", mounted]);
+    crate::machine::unmount(mounted);
     command(&["mount", node, mounted]);
     let undone = place.run(&["undo"]);
     let left = left_in(&point);
-    command(&["umount", mounted]);
+    crate::machine::unmount(mounted);
     assert!(shut.unwrap().success());
     ended.expect(1).complains_of(&["nput/output error"]);
     undone.expect(0);

@@ -144,6 +144,20 @@ impl Drop for Loop {
     }
 }
 
+/// Unmounts. The kernel lets go of a dead program's rings, and of the files in them, a moment after
+/// its end: until then the filesystem is busy.
+#[track_caller]
+pub fn unmount(point: &str) {
+    for _ in 0..40 {
+        let output = Command::new("umount").arg(point).output().unwrap();
+        if output.status.success() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{point} stays busy for two seconds");
+}
+
 /// Whether this test can have loop devices; else it says so.
 pub fn has_loop_devices(test: &str) -> bool {
     let can = rustix::process::getuid().is_root() && Path::new("/dev/loop-control").exists();

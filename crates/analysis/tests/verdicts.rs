@@ -1,6 +1,8 @@
 //! Whether verdicts can be trusted: generated runs whose truth is known, with the noise that real
 //! machines have, looked at as often as a run with a budget looks.
 
+#![allow(clippy::unwrap_used)]
+
 use analysis::{Analysis, Metric, Verdict};
 use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
 use random::Stream;

@@ -16,6 +16,7 @@ use plan::{ClientKind, EngineKind, Job};
 use random::Stream;
 use std::{
     io,
+    os::fd::RawFd,
     path::PathBuf,
     sync::{Arc, atomic::Ordering::Relaxed},
     thread::JoinHandle,
@@ -106,7 +107,11 @@ impl Crew {
             }
             Hands::Processes(pids) => {
                 let board = &self.board;
-                pids.push(fork(|| live(orders, board, client, Cpu::of_process))?);
+                let keep = orders.target.held();
+                pids.push(fork(|| {
+                    close_all_but(keep);
+                    live(orders, board, client, Cpu::of_process);
+                })?);
             }
         }
         Ok(())
@@ -235,6 +240,25 @@ fn fork(work: impl FnOnce()) -> io::Result<libc::pid_t> {
             }
             pid => Ok(pid),
         }
+    }
+}
+
+/// Closes what a forked child inherited, so that it holds no file, device or filesystem of ours busy;
+/// standard streams and what it needs stay.
+fn close_all_but(keep: Option<RawFd>) {
+    let close = |from: u32, to: u32| {
+        if from <= to {
+            // SAFETY: the child uses none of these. Before Linux 5.9 they stay open, which harms
+            // nobody but who wants to unmount meanwhile.
+            unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
+        }
+    };
+    match keep {
+        Some(keep) if keep > 2 => {
+            close(3, keep as u32 - 1);
+            close(keep as u32 + 1, u32::MAX);
+        }
+        _ => close(3, u32::MAX),
     }
 }
 

@@ -30,8 +30,9 @@ pub struct LayOut<'a> {
     pub target: &'a Target,
     /// Decides the data.
     pub seed: u64,
-    /// The caller knows that a file there is its own and complete: it is used again if its size fits
-    /// and all of it is allocated, else written anew. Without this, a file that exists is an error.
+    /// The caller knows that what is there is its own and was laid out to the end. A file is used again
+    /// if its size fits and all of it is allocated, else written anew; a device, which cannot be asked,
+    /// is used again. Without this, a file that exists is an error, and a device is written over.
     pub reuse: bool,
 }
 
@@ -63,7 +64,7 @@ pub fn lay_out(
     };
     let is_device = existing.as_ref().is_some_and(|known| known.file_type().is_block_device());
     match &existing {
-        Some(known) if plan.reuse && !is_device && is_complete(known, plan.target.size) => {
+        Some(known) if plan.reuse && (is_device || is_complete(known, plan.target.size)) => {
             return Ok(LaidOut::Reused);
         }
         Some(known) if !(is_device || plan.reuse && known.is_file()) => {

@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io,
     os::{
-        fd::{AsRawFd, FromRawFd, OwnedFd},
+        fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
         unix::{ffi::OsStrExt, fs::FileTypeExt},
     },
     path::{Path, PathBuf},
@@ -54,7 +54,8 @@ impl Target {
 
     /// What a client needs to open it.
     pub(crate) fn opening(&self) -> Opening {
-        Opening(self.open_path())
+        let held = self.device_fd.as_ref().map(AsRawFd::as_raw_fd);
+        Opening { path: self.open_path(), held }
     }
 
     /// Whether the job can go there at all, found before any client begins.
@@ -69,7 +70,13 @@ impl Target {
                 self.path.display()
             )));
         }
-        let file = File::from(self.opening().open(job).map_err(wrong("open"))?);
+        let mut probe = job.clone();
+        if kind.is_block_device() {
+            // Closing a device that was open for writing makes udev apply its rules again, which may
+            // revert settings: once by the clients is enough.
+            probe.pattern.read_percent = 100;
+        }
+        let file = File::from(self.opening().open(&probe).map_err(wrong("open"))?);
         let there = size_of(&file).map_err(wrong("find the size of"))?;
         if there < self.size {
             return Err(LoadError::Refused(format!(
@@ -113,9 +120,17 @@ impl Target {
 
 /// Where a client opens the target: each has an open file of its own, as processes of a database do,
 /// so that the kernel's read-ahead follows each by itself.
-pub(crate) struct Opening(PathBuf);
+pub(crate) struct Opening {
+    path: PathBuf,
+    held: Option<RawFd>,
+}
 
 impl Opening {
+    /// The descriptor without which the target cannot be opened.
+    pub fn held(&self) -> Option<RawFd> {
+        self.held
+    }
+
     /// Opens it as a job's client does. Reads alone need no permission to write.
     pub fn open(&self, job: &Job) -> io::Result<OwnedFd> {
         let mut flags = libc::O_CLOEXEC;
@@ -134,7 +149,7 @@ impl Opening {
                 OpenSync::ODsync => libc::O_DSYNC,
             };
         }
-        open(&self.0, flags)
+        open(&self.path, flags)
     }
 }
 

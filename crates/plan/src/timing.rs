@@ -15,7 +15,11 @@ const ROUNDS_MOST: u32 = 30;
 
 const WARMUP_USUAL: Nanos = Nanos::from_secs(1);
 const MEASURE_USUAL: Nanos = Nanos::from_secs(5);
+const MEASURE_SHORT: Nanos = Nanos::from_secs(2);
 const MEASURE_LEAST: Nanos = Nanos::from_secs(1);
+
+/// Rounds that a budget buys before it buys longer trials.
+const ROUNDS_WANTED: u64 = 12;
 
 /// The time a trial takes besides warming up and measuring: settings, checks, recording.
 pub const TRIAL_OVERHEAD: Nanos = Nanos::from_millis(300);
@@ -75,10 +79,21 @@ impl Timing {
     ) -> Result<Timing, String> {
         let available = budget.saturating_sub(before);
         let rounds_least = u64::from(wish.rounds.unwrap_or(ROUNDS_LEAST));
-        // The longest trial that still leaves the least number of rounds.
-        let trial = (available / (slots * rounds_least)).saturating_sub(TRIAL_OVERHEAD);
-        let warmup = wish.warmup.unwrap_or_else(|| WARMUP_USUAL.min(trial / 4));
-        let room = trial.saturating_sub(warmup);
+        let room_of = |rounds: u64| {
+            let trial = (available / (slots * rounds)).saturating_sub(TRIAL_OVERHEAD);
+            let warmup = wish.warmup.unwrap_or_else(|| WARMUP_USUAL.min(trial / 4));
+            (warmup, trial.saturating_sub(warmup))
+        };
+        // More rounds narrow an interval more than longer trials do, down to trials of two seconds.
+        let short_enough = wish.measure.unwrap_or(MEASURE_SHORT);
+        let rounds = match wish.rounds {
+            Some(rounds) => u64::from(rounds),
+            None => (rounds_least..=ROUNDS_WANTED)
+                .rev()
+                .find(|rounds| room_of(*rounds).1 >= short_enough)
+                .unwrap_or(rounds_least),
+        };
+        let (warmup, room) = room_of(rounds);
         let measure = match wish.measure {
             Some(measure) => measure,
             // With a fixed number of rounds, longer trials are all that a budget can buy.

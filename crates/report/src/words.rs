@@ -36,6 +36,7 @@ pub fn percent(ratio: f64) -> String {
 pub(crate) fn share(share: f64) -> String {
     match share * 100.0 {
         percent if !percent.is_finite() => "any size".to_owned(),
+        percent if percent > 100.0 => "more than 100 %".to_owned(),
         percent if percent < 9.95 => format!("{percent:.1} %"),
         percent => format!("{percent:.0} %"),
     }
@@ -107,7 +108,7 @@ pub fn run_name(started_at: i64, target: &str) -> String {
 }
 
 /// Breaks text into lines of at most `width` columns, the later ones indented by `indent`.
-pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

@@ -185,7 +185,7 @@ impl Loop<'_> {
             let rounds: BTreeSet<u32> = of_cell().map(|trial| trial.round).collect();
             let worked = of_cell().any(|trial| trial.measurement().is_some());
             if !worked && rounds.len() as u32 >= FAILURES_MOST {
-                let reason = of_cell().last().map(|trial| match &trial.outcome {
+                let reason = of_cell().next_back().map(|trial| match &trial.outcome {
                     Outcome::Void { reason } | Outcome::Failed { reason } => reason.clone(),
                     Outcome::Valid(_) => String::new(),
                 });

@@ -16,6 +16,11 @@ use units::Nanos;
 /// RLIMIT_MEMLOCK; at such sizes it saves nothing.
 const REGISTER_AT_MOST: u64 = 64 << 20;
 
+/// Operations prepared before the kernel gets them. One call for all would be cheapest, but leaves
+/// the device idle meanwhile: measured here at depth 32, 8 gave 5 % more direct reads for 3 % more
+/// CPU time.
+const HAND_OVER_AFTER: u32 = 8;
+
 /// A ring of its own. All operations go through the ring's thread alone.
 pub(crate) struct Ring {
     ring: IoUring,
@@ -23,6 +28,8 @@ pub(crate) struct Ring {
     _file: OwnedFd,
     buffers_registered: bool,
     priority: u16,
+    /// Operations that the kernel does not know of yet.
+    prepared: u32,
 }
 
 impl Ring {
@@ -39,7 +46,7 @@ impl Ring {
         let buffers_registered = whole.iov_len as u64 <= REGISTER_AT_MOST
             // SAFETY: the caller keeps the buffers until the ring is gone.
             && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
-        Ok(Ring { ring, _file: file, buffers_registered, priority })
+        Ok(Ring { ring, _file: file, buffers_registered, priority, prepared: 0 })
     }
 
     fn entry(&self, operation: Operation) -> squeue::Entry {
@@ -86,9 +93,16 @@ impl Engine for Ring {
         // every slot, so pushing cannot fail.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok());
+        self.prepared += 1;
+        if self.prepared == HAND_OVER_AFTER {
+            self.prepared = 0;
+            // What is not taken now is offered again by the next reaping, which reports errors.
+            let _ = self.ring.submit();
+        }
     }
 
     fn reap(&mut self, timeout: Option<Nanos>, done: &mut Vec<Done>) -> io::Result<()> {
+        self.prepared = 0;
         let result = match timeout {
             None => self.ring.submit_and_wait(1),
             Some(span) => {

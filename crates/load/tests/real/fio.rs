@@ -36,13 +36,17 @@ fn what_fio_measures_becomes_a_measurement() {
     assert!(ticks >= 2, "{ticks}");
     assert!(job.reads.operations == 0 && job.writes.operations > 0);
     // fio's counts differ by what was in flight when the warm-up ended.
-    let blocks = job.bytes().0 / 4096;
-    assert!(blocks.abs_diff(job.operations()) <= 8, "{blocks} and {}", job.operations());
+    let agree = |job: &record::JobMeasurement, block: u64| {
+        let (blocks, operations) = (job.bytes().0 / block, job.operations());
+        assert!(blocks.abs_diff(operations) <= 8, "{blocks} and {operations}");
+    };
+    agree(job, 4096);
     assert!(job.latency().count().abs_diff(job.operations()) <= 8);
     assert!((job.writes.operations / 4).abs_diff(job.syncs.operations) <= 8);
     assert_eq!(job.clients.len(), 2);
     let background = measurement.background.as_ref().unwrap();
-    assert_eq!(background.reads.bytes, Bytes::from_kib(64) * background.reads.operations);
+    agree(background, 65536);
+    assert!(background.reads.operations > 0);
     let counted: u64 =
         measurement.seconds.iter().filter(|s| s.at > 0.0).map(|s| s.reads + s.writes).sum();
     assert!(counted > job.operations() / 2 && counted <= job.operations(), "{counted}");
@@ -68,19 +72,22 @@ fn fio_ends_when_told() {
 }
 
 #[test]
-fn what_fio_says_of_a_failure_is_passed_on() {
+fn a_device_that_disappears_under_fio_is_an_error() {
     if !installed() || !root("taking a loop device's backing away") {
         return;
     }
     let directory = directory();
     let device = Loop::new(directory.path(), Bytes::from_mib(16), 512);
     let target = Target::new(&device.path, Bytes::from_mib(16));
-    let trial = Trial { measure: Nanos::from_secs(30), ..trial("randread", EngineKind::Fio) };
-    let begun = std::time::Instant::now();
+    let trial = Trial { measure: Nanos::from_secs(3), ..trial("randread", EngineKind::Fio) };
     let outcome = trial.run_with(&target, &AtomicBool::new(false), &mut |_| device.vanish());
-    let message = outcome.unwrap_err().to_string();
-    assert!(message.contains("stopped the measured job after an error: EIO"), "{message}");
-    assert!(begun.elapsed().as_secs() < 20);
+    let message = match outcome {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("operations that moved nothing were taken for operations"),
+    };
+    // Whether the kernel answers with an error or with no bytes depends on where it was.
+    let told = ["stopped the measured job after an error: EIO", "moved fewer bytes than asked"];
+    assert!(told.iter().any(|part| message.contains(part)), "{message}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
+    time::Duration,
 };
 use units::Bytes;
 
@@ -57,6 +58,8 @@ fn a_device_is_laid_out_in_its_span_alone() {
     let sectors: HashSet<&[u8]> = inside.chunks(512).collect();
     assert_eq!(sectors.len(), inside.len() / 512);
     assert!(beyond.len() == 5 << 20 && beyond.iter().all(|byte| *byte == 0));
+    let again = LayOut { reuse: true, ..plan };
+    assert_eq!(lay_out(&again, &mut |_| panic!("wrote"), &NEVER).unwrap(), LaidOut::Reused);
     let larger = Target::new(&device.path, Bytes::from_mib(9));
     let message = lay_out(&LayOut { target: &larger, ..plan }, &mut |_| {}, &NEVER).unwrap_err();
     assert!(message.to_string().contains("has only 8 MiB"), "{message}");
@@ -133,6 +136,15 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        let unmounted = || Command::new("umount").arg(&self.0).status().is_ok_and(|s| s.success());
+        // A process that another test forked may hold a file open until it has closed it.
+        if !(0..50).any(|_| {
+            unmounted() || {
+                std::thread::sleep(Duration::from_millis(100));
+                false
+            }
+        }) {
+            eprintln!("{} is still mounted", self.0.display());
+        }
     }
 }

@@ -18,6 +18,8 @@ struct FakeWorld {
     /// The trial (from 1) during which somebody else changes the scheduler.
     meddled: Option<u32>,
     restored: u32,
+    /// The scheduler whose figures wander so far that nothing about it is ever settled.
+    wandering: Option<&'static str>,
 }
 
 const SCHEDULERS: [(&str, f64); 3] = [("none", 1000.0), ("bfq", 400.0), ("kyber", 1001.0)];
@@ -69,6 +71,10 @@ impl World for FakeWorld {
         }
         let mean = SCHEDULERS.iter().find(|(name, _)| *name == self.scheduler).unwrap().1;
         let noise = 1.0 + 0.002 * ((seed % 7) as f64 - 3.0);
+        // Twice as good in one round, half as good in the next.
+        let wanders = self.wandering == Some(self.scheduler.as_str());
+        let swing = if (seed >> 8).is_multiple_of(2) { 2.0 } else { 0.5 };
+        let noise = if wanders { noise * swing } else { noise };
         if self.meddled == Some(self.trials) {
             self.scheduler = "mq-deadline".to_owned();
         }
@@ -160,6 +166,17 @@ fn with_a_budget_it_stops_once_settled_and_drops_what_lost() {
     assert!(bench.run.plan.timing.rounds > 20);
     assert_eq!(go(&mut world, &mut bench).unwrap(), Ending::Settled);
     assert_eq!(bench.run.rounds(), plan::ROUNDS_LEAST);
+}
+
+#[test]
+fn with_a_budget_a_cell_that_lost_runs_no_more_while_another_is_open() {
+    let mut world = FakeWorld { wandering: Some("kyber"), ..FakeWorld::default() };
+    let mut bench = bench(&mut world, None, Some(Nanos::from_secs(60)));
+    let rounds = bench.run.plan.timing.rounds;
+    assert_eq!(go(&mut world, &mut bench).unwrap(), Ending::Complete);
+    assert_eq!(bench.run.dropped_cells(), [1], "bfq");
+    let of = |cell| bench.run.trials.iter().filter(|trial| trial.cell == cell).count() as u32;
+    assert_eq!((of(1), of(2)), (plan::ROUNDS_LEAST, rounds));
 }
 
 #[test]

@@ -93,9 +93,8 @@ pub fn offer(world: &RealWorld) -> Offer {
 
 /// Why the kernel would not take a cell's settings.
 pub fn refuse(world: &RealWorld, cell: &Cell) -> Option<String> {
-    if cell.host_settings().next().is_none() {
-        return None;
-    }
+    // A cell that sets nothing has nothing to be refused.
+    cell.host_settings().next()?;
     let (folder, _) = match queue(world) {
         Ok(found) => found,
         Err(reason) => return Some(reason),
