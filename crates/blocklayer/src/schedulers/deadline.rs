@@ -185,6 +185,16 @@ impl Scheduler for Deadline {
         self.queues.len()
     }
 
+    fn wants_end_hash(&self) -> bool {
+        false
+    }
+
+    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+        let queues = &self.queues;
+        let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
+        (requests[before].end() == bio.start.0).then_some(before)
+    }
+
     fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
         let tree = &self.queues.trees[direction(bio.op)];
         self.front_merges.then(|| tree.at(bio.end())).flatten()

@@ -143,6 +143,16 @@ impl Scheduler for MqDeadline {
         self.classes.iter().map(|class| class.queues.len()).sum()
     }
 
+    fn wants_end_hash(&self) -> bool {
+        false
+    }
+
+    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+        let queues = &self.classes[bio.context.class as usize].queues;
+        let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
+        (requests[before].end() == bio.start.0).then_some(before)
+    }
+
     fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
         let queues = &self.classes[bio.context.class as usize].queues;
         self.front_merges.then(|| queues.trees[direction(bio.op)].at(bio.end())).flatten()

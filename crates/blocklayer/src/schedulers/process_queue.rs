@@ -83,6 +83,10 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
+    /// Requests it has here and at the device.
+    pub fn depth(&self) -> u32 {
+        self.sorted.len() as u32 + self.in_flight
+    }
 }
 
 /// All queues, their requests, and the finding of the next in one of them.
@@ -179,7 +183,7 @@ impl Queues {
         }
         queue.sorted.insert(request.start, rq);
         queue.fifo.push(&mut self.links, rq);
-        queue.deep |= queue.sorted.len() + queue.in_flight as usize >= 4;
+        queue.deep |= queue.depth() >= 4;
         self.held += 1;
         q
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use units::{Nanos, Sectors};
 
 /// Every scheduler at every level.
-fn all() -> Vec<(Kernel, &'static str)> {
+pub fn all() -> Vec<(Kernel, &'static str)> {
     let of = |kernel: Kernel| kernel.schedulers().iter().map(move |s| (kernel, *s));
     Kernel::ALL.into_iter().flat_map(of).collect()
 }
