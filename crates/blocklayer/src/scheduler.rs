@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issue {
     /// Send this one. The scheduler has forgotten it, but for its completion.
-    Issue(Rq),
+    Send(Rq),
     /// It waits on purpose; ask again then, or when something arrives or completes.
     WaitUntil(Nanos),
     /// It has nothing to send before something arrives or completes.

@@ -337,7 +337,7 @@ impl Scheduler for Bfq {
         match self.select(requests, now) {
             Ok((q, rq)) => {
                 let count = requests[rq].count;
-                // Who has requests, and who was served beyond the present: for them time still runs.
+                // For who has requests, and who was served beyond the present, time runs.
                 let time = self.virtual_time[self.queues[q].class as usize];
                 let runs = |share: &Share| share.waiting || share.finish > time;
                 let busy = (0..self.shares.len())
@@ -348,7 +348,7 @@ impl Scheduler for Bfq {
                 self.virtual_time[class] += (count << SHIFT) / weights.max(1);
                 self.shares[q].served += count;
                 self.queues.send(rq, requests);
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             Err(instead) => instead,
         }

@@ -176,7 +176,7 @@ impl Scheduler for Deadline {
         self.next[dir] = self.queues.trees[dir].successor(requests[rq].start, rq);
         self.last_end = requests[rq].end();
         self.queues.remove(rq, requests, &mut self.links);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn complete(&mut self, _: Rq, _: &mut Requests, _: Nanos) {}

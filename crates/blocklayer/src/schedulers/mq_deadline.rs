@@ -97,7 +97,7 @@ impl MqDeadline {
         self.batching += 1;
         c.position[direction(requests[rq].op)] = requests[rq].start;
         c.queues.remove(rq, requests, &mut self.links);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn class(&self, requests: &Requests, rq: Rq) -> &Class {

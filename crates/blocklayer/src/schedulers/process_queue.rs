@@ -240,7 +240,7 @@ impl Queues {
             .filter(|rq| position - requests[*rq].start <= self.settings.back_seek_sectors);
         match (ahead, behind) {
             (Some(a), Some(b)) => {
-                let forward = requests[a].start - position;
+                let forward = requests[a].start.abs_diff(position);
                 let back = (position - requests[b].start) * self.settings.back_seek_penalty;
                 Some(if forward <= back { a } else { b })
             }

@@ -263,7 +263,8 @@ fn a_barrier_of_2_6_drains_and_goes_alone() {
     bios[2].fua = true;
     bios[3].sync = true;
     let run = play(&config, Logger::new(4, ms(1)), &at_zero(bios));
-    // The drained ones in one sweep at 0; at 1 ms a flush alone, at 2 ms the barrier, then the rest.
+    // The drained ones in one sweep at 0; at 1 ms a flush alone, at 2 ms the barrier, then what
+    // came after.
     assert_eq!(run.log, [(0, 100), (0, 500), (1000, 0), (2000, 300), (3000, 50)]);
     assert_eq!(run.commands[2].1.op, device::Op::Flush);
     assert!(run.commands[3].1.fua);

@@ -202,7 +202,7 @@ impl Scheduler for RoundRobinCfq {
         match self.visit.pop_front() {
             Some(rq) => {
                 self.tagged |= self.queues.in_flight - self.visit.len() as u32 > TAGGED;
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             None => Issue::Nothing,
         }

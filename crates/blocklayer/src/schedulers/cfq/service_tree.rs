@@ -393,7 +393,7 @@ impl Scheduler for TreeCfq {
         }
         let Some(rq) = self.queues.choose(q, requests, now) else { return Issue::Nothing };
         self.queues.send(rq, requests);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
