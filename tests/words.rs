@@ -36,6 +36,11 @@ fn levels_that_the_device_does_not_have() {
     plan(&["--bs", "1000"]).expect(2).complains_of(&["512"]);
     plan(&["--budget", "5"]).expect(2).complains_of(&["unit"]);
     plan(&["--budget", "3s"]).expect(2).complains_of(&["too short"]);
+    plan(&["--page-cache", "1M"]).expect(2).complains_of(&["16 MiB"]);
+    let free = rustix::fs::statvfs(&folder).unwrap();
+    let third = format!("{}M", (free.f_bavail * free.f_frsize / 3) >> 20);
+    let room = ["--filesystems", "ext2,ext3,ext4", "--size", &third];
+    plan(&room).expect(2).complains_of(&["each", "together", "--size"]);
     plan(&["--size", "90T"]).expect(2).complains_of(&["does not fit", "--size"]);
 }
 

@@ -52,6 +52,13 @@ impl RealWorld {
                  which there is no scratch file: leave --loop out, or name a folder"
             )));
         }
+        if let Some(limit) = raw.page_cache.filter(|limit| *limit < host::PAGE_CACHE_BOUND_MIN) {
+            return Err(WorldError::Usage(format!(
+                "a page cache of {limit} would not hold the load's own memory, which counts too: \
+                 give it {} or more",
+                host::PAGE_CACHE_BOUND_MIN
+            )));
+        }
         Ok(RealWorld {
             host,
             target: path,
