@@ -59,6 +59,20 @@ fn an_impossible_cell_is_refused_and_the_others_stay() {
 }
 
 #[test]
+fn a_small_device_is_used_whole() {
+    if !has_loop_devices("a_small_device_is_used_whole") {
+        return;
+    }
+    let place = Place::new();
+    let device = place.loop_device("disk", 48);
+    let node = device.node.to_str().unwrap();
+    let ended = place.run(&["plan", node]).expect(0);
+    assert!(ended.out.contains("OVERWRITE the first 48 MiB"), "{}", ended.out);
+    let ended = place.run(&["plan", node, "--loop"]).expect(2);
+    ended.complains_of(&["--loop", "block device"]);
+}
+
+#[test]
 fn a_block_smaller_than_the_devices_is_no_direct_cell() {
     if !has_loop_devices("a_block_smaller_than_the_devices_is_no_direct_cell") {
         return;
