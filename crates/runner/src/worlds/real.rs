@@ -52,6 +52,13 @@ impl RealWorld {
                  which there is no scratch file: leave --loop out, or name a folder"
             )));
         }
+        if let Some(limit) = raw.page_cache.filter(|limit| *limit < host::PAGE_CACHE_BOUND_MIN) {
+            return Err(WorldError::Usage(format!(
+                "a page cache of {limit} would not hold the load's own memory, which counts too: \
+                 give it {} or more",
+                host::PAGE_CACHE_BOUND_MIN
+            )));
+        }
         Ok(RealWorld {
             host,
             target: path,
@@ -102,10 +109,15 @@ impl RealWorld {
 impl World for RealWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
         let mut offer = settings::offer(self);
-        offer.size_usual = SIZE_USUAL;
         offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
-        offer.size_limit = Some(describe::size_limit(self)?);
+        let (limit, why) = describe::size_limit(self)?;
+        offer.size_usual = match self.chain.kind {
+            // A small device is used whole.
+            TargetKind::BlockDevice => SIZE_USUAL.min(limit),
+            TargetKind::Directory | TargetKind::File => SIZE_USUAL,
+        };
+        offer.size_limit = Some((limit, why));
         Ok(offer)
     }
 
