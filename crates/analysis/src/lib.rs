@@ -26,4 +26,4 @@ pub use estimate::{Estimate, t_quantile};
 pub use findings::Finding;
 pub use metric::{Metric, fairness};
 pub use noise::NoiseFloor;
-pub use summary::{Analysis, CellSummary, ComparedCell, Group};
+pub use summary::{Analysis, BackgroundSummary, CellSummary, ComparedCell, Group};
