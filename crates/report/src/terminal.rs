@@ -237,14 +237,24 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     }
     let all =
         || std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary));
+    let no_p99 = |cell: &analysis::ComparedCell| {
+        cell.comparison(Metric::P99).is_none() && cell.comparison(Metric::Throughput).is_some()
+    };
+    if group.cells.iter().any(no_p99) {
+        notes.push(format!(
+            "p99 latency is not compared where trials have fewer than {} operations; longer ones \
+             (--measure) would have more.",
+            analysis::OPERATIONS_LEAST_FOR_P99
+        ));
+    }
     let beside: Vec<String> = all()
         .filter_map(|summary| {
             let rate = summary.background?.bytes_per_second / f64::from(1 << 20);
-            Some(format!("{} {} MiB/s", summary.label, words::count(rate)))
+            Some(format!("{}: {} MiB/s", summary.label, words::count(rate)))
         })
         .collect();
     if !beside.is_empty() {
-        notes.push(format!("The job beside it moved under {}.", beside.join(", ")));
+        notes.push(format!("What the job beside it moved: {}.", beside.join("; ")));
     }
     for summary in all().filter(|summary| !summary.lost.is_empty()) {
         notes.push(format!(
