@@ -32,6 +32,8 @@ fn levels_that_the_device_does_not_have() {
     plan(&tunable).expect(2).complains_of(&["fifo_batch", "low_latency"]);
     let baseline = ["--schedulers", "all", "--baseline", "scheduler=cfq"];
     plan(&baseline).expect(2).complains_of(&["cfq", "mq-deadline"]);
+    let other = ["--tunable", "bfq.low_latency=0,1"];
+    plan(&other).expect(2).complains_of(&["tunable of bfq", "--schedulers bfq"]);
     plan(&["--sync", "sometimes"]).expect(2).complains_of(&["sometimes", "fdatasync"]);
     plan(&["--bs", "1000"]).expect(2).complains_of(&["512"]);
     plan(&["--budget", "5"]).expect(2).complains_of(&["unit"]);

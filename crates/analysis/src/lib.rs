@@ -11,7 +11,8 @@
 //! round the logarithm of a cell's figure less the mean logarithm of the round's two baselines is one
 //! observation of the ratio; slow drift of the machine cancels within a round. The mean of the
 //! observations has a Student-t interval whose level is corrected for the number of cells compared
-//! and for the number of looks at the data (Bonferroni). The two baselines of a round differ by
+//! and for the number of looks at the data (Bonferroni), in each figure by itself: throughput, p99 and
+//! fairness are not corrected for one another. The two baselines of a round differ by
 //! nothing but noise: that pair is the noise floor.
 
 mod comparison;
@@ -24,6 +25,6 @@ mod summary;
 pub use comparison::{Comparison, Correction, Verdict, compare};
 pub use estimate::{Estimate, t_quantile};
 pub use findings::Finding;
-pub use metric::{Metric, fairness};
+pub use metric::{Metric, OPERATIONS_LEAST_FOR_P99, fairness};
 pub use noise::NoiseFloor;
-pub use summary::{Analysis, CellSummary, ComparedCell, Group};
+pub use summary::{Analysis, BackgroundSummary, CellSummary, ComparedCell, Group};

@@ -17,7 +17,7 @@ pub enum Metric {
 }
 
 /// Fewer operations than this have no 99th percentile worth the name.
-const OPERATIONS_LEAST_FOR_P99: u64 = 200;
+pub const OPERATIONS_LEAST_FOR_P99: u64 = 200;
 
 impl Metric {
     /// All.

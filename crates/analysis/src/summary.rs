@@ -69,6 +69,17 @@ pub struct CellSummary {
     pub counters: BTreeMap<String, f64>,
     /// CPU time of the generator an operation, in nanoseconds.
     pub generator_ns_per_operation: Option<f64>,
+    /// What the job beside it did; `None` where there was none.
+    pub background: Option<BackgroundSummary>,
+}
+
+/// What the job beside the measured one did over all trials of a cell, mean.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BackgroundSummary {
+    /// Operations a second.
+    pub operations_per_second: f64,
+    /// Bytes a second.
+    pub bytes_per_second: f64,
 }
 
 /// Latencies of all trials of a cell together.
@@ -228,7 +239,22 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         fairness: Estimate::of(&values(&measured, Metric::Fairness)).map(|e| e.mean),
         counters: mean_counters(&measured),
         generator_ns_per_operation: (operations > 0).then(|| cpu as f64 / operations as f64),
+        background: background(&measured),
     }
+}
+
+fn background(measured: &[&Measurement]) -> Option<BackgroundSummary> {
+    let mut seconds = 0.0;
+    let mut sums = (0, 0);
+    for measurement in measured {
+        let Some(job) = &measurement.background else { continue };
+        seconds += measurement.span.as_secs_f64();
+        sums = (sums.0 + job.operations(), sums.1 + job.bytes().0);
+    }
+    (seconds > 0.0).then(|| BackgroundSummary {
+        operations_per_second: sums.0 as f64 / seconds,
+        bytes_per_second: sums.1 as f64 / seconds,
+    })
 }
 
 fn values(measured: &[&Measurement], metric: Metric) -> Vec<f64> {

@@ -218,3 +218,21 @@ fn trials_without_an_operation_count() {
     starve(&mut nowhere, &[0, 1], 0..10);
     assert_eq!(verdict(&nowhere), None, "nothing against nothing is no 'no difference'");
 }
+
+#[test]
+fn a_cache_is_named_only_where_the_counters_can_tell() {
+    let mut run = run(MACHINES[0], &[0.0], 5, 3);
+    for trial in &mut run.trials {
+        let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
+        measurement.job.reads.bytes = Bytes::from_mib(100);
+        let values = [("device.rMB/s", 60.0), ("device.wMB/s", 0.0)];
+        let values = values.map(|(name, value)| (name.to_owned(), value)).into();
+        measurement.counters = vec![record::CounterSample { at: 1.0, values }];
+    }
+    let named = |run: &Run| Analysis::of(run).findings.iter().any(|found| found.id == "cache");
+    assert!(!named(&run), "trials of a second hold one sample, edges and all");
+    run.plan.timing.measure = Nanos::from_secs(3);
+    assert!(named(&run));
+    run.plan.engine = plan::EngineKind::Fio;
+    assert!(!named(&run), "fio's own start and end");
+}

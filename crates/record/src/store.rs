@@ -150,12 +150,12 @@ pub enum StoreError {
         detail: String,
     },
     /// SQLite could not do it.
-    #[error("{path}: {source}")]
+    #[error("{path}: {cause}")]
     Sqlite {
         /// Where.
         path: PathBuf,
-        /// Why.
-        source: rusqlite::Error,
+        /// Why; not a `source`, because the message has it already.
+        cause: rusqlite::Error,
     },
 }
 
@@ -179,7 +179,7 @@ fn explain(path: &Path, source: rusqlite::Error) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt) => {
             StoreError::Damaged { path, detail: source.to_string() }
         }
-        _ => StoreError::Sqlite { path, source },
+        _ => StoreError::Sqlite { path, cause: source },
     }
 }
 

@@ -29,6 +29,8 @@ pub fn csv(run: &Run, analysis: &Analysis) -> String {
         "max_ns",
         "fairness",
         "generator_ns_per_operation",
+        "background_iops",
+        "background_bytes_per_second",
     ];
     header.extend(fixed.map(str::to_owned));
     for metric in ["throughput", "p99", "fairness"] {
@@ -76,6 +78,8 @@ fn row(
     }
     cells.push(number(summary.fairness));
     cells.push(number(summary.generator_ns_per_operation));
+    cells.push(number(summary.background.map(|b| b.operations_per_second)));
+    cells.push(number(summary.background.map(|b| b.bytes_per_second)));
     for metric in Metric::ALL {
         match compared.and_then(|cell| cell.comparison(metric)) {
             Some(c) => {

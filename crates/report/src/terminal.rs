@@ -2,7 +2,7 @@
 
 use crate::{Align, Table, advise, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
-use plan::{Factor, Plan};
+use plan::{ClientKind, Factor, Plan};
 use record::{EventKind, Run, RunState};
 use std::fmt::Write;
 
@@ -78,28 +78,34 @@ fn heading(out: &mut String, run: &Run, width: usize) {
 /// What the clients do, in one line; what is varied is not told here but with the cells.
 pub(crate) fn workload_line(plan: &Plan) -> String {
     let job = &plan.workload.job;
-    let fixed = |factor: Factor| !plan.factors.contains(&factor);
-    let mut words = Vec::new();
-    let mut tell = |factor: Factor, text: String| {
-        if fixed(factor) {
-            words.push(text);
-        }
-    };
-    tell(Factor::Pattern, job.pattern.to_string());
-    tell(Factor::BlockSize, job.block_size.to_string());
-    tell(Factor::Sync, job.sync.to_string());
+    let some = |told: bool, text: String| told.then_some(text);
     let plural = if job.clients == 1 { "" } else { "s" };
-    tell(Factor::Clients, format!("{} client{plural}", job.clients));
-    if job.depth > 1 {
-        tell(Factor::Depth, format!("depth {}", job.depth));
+    let background = plan.workload.background.as_ref();
+    let parts = [
+        (Factor::Pattern, Some(job.pattern.to_string())),
+        (Factor::BlockSize, Some(job.block_size.to_string())),
+        (Factor::Sync, Some(job.sync.to_string())),
+        (Factor::Clients, Some(format!("{} client{plural}", job.clients))),
+        (Factor::Depth, some(job.depth > 1, format!("depth {}", job.depth))),
+        (Factor::Rate, job.rate.map(|rate| format!("{rate} offered"))),
+        (Factor::IoPriority, job.io_priority.map(|priority| format!("I/O priority {priority}"))),
+        (Factor::Background, background.map(|background| format!("beside {background}"))),
+    ];
+    let fixed = |factor: &Factor| !plan.factors.contains(factor);
+    let mut words: Vec<String> = parts
+        .into_iter()
+        .filter(|(factor, _)| fixed(factor))
+        .filter_map(|(_, text)| text)
+        .collect();
+    if job.client_kind == ClientKind::Processes {
+        words.push("clients are processes".to_owned());
     }
-    if let Some(rate) = job.rate {
-        tell(Factor::Rate, format!("{rate} offered"));
-    }
-    if let Some(background) = &plan.workload.background {
-        tell(Factor::Background, format!("beside {background}"));
-    }
-    words.push(format!("over {} by {}", plan.size, plan.engine));
+    words.extend(plan.page_cache.map(|limit| format!("page cache of {limit}")));
+    let engine = match fixed(&Factor::Engine) {
+        true => format!(" by {}", plan.engine),
+        false => String::new(),
+    };
+    words.push(format!("over {}{engine}", plan.size));
     words.join(", ")
 }
 
@@ -229,10 +235,28 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
             ));
         }
     }
-    let lost = std::iter::once(&group.baseline)
-        .chain(group.cells.iter().map(|cell| &cell.summary))
-        .filter(|summary| !summary.lost.is_empty());
-    for summary in lost {
+    let all =
+        || std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary));
+    let no_p99 = |cell: &analysis::ComparedCell| {
+        cell.comparison(Metric::P99).is_none() && cell.comparison(Metric::Throughput).is_some()
+    };
+    if group.cells.iter().any(no_p99) {
+        notes.push(format!(
+            "p99 latency is not compared where trials have fewer than {} operations; longer ones \
+             (--measure) would have more.",
+            analysis::OPERATIONS_LEAST_FOR_P99
+        ));
+    }
+    let beside: Vec<String> = all()
+        .filter_map(|summary| {
+            let rate = summary.background?.bytes_per_second / f64::from(1 << 20);
+            Some(format!("{}: {} MiB/s", summary.label, words::count(rate)))
+        })
+        .collect();
+    if !beside.is_empty() {
+        notes.push(format!("What the job beside it moved: {}.", beside.join("; ")));
+    }
+    for summary in all().filter(|summary| !summary.lost.is_empty()) {
         notes.push(format!(
             "{}: {} trial{} not counted; {}.",
             summary.label,

@@ -156,3 +156,39 @@ fn keeping_what_one_has_is_an_answer() {
     let analysis = Analysis::of(&run);
     assert_eq!(advise(&analysis.groups[0]).text, "No difference: keep scheduler mq-deadline.");
 }
+
+#[test]
+fn the_job_beside_is_told_in_every_form() {
+    let mut run = run(&[]);
+    for trial in &mut run.trials {
+        if let Outcome::Valid(measurement) = &mut trial.outcome {
+            let mut job = JobMeasurement::default();
+            job.reads.operations = 700;
+            job.reads.bytes = Bytes::from_mib(700);
+            measurement.background = Some(job);
+        }
+    }
+    let analysis = Analysis::of(&run);
+    let seconds = run.trials[0].measurement().unwrap().span.as_secs_f64();
+    let rate = words::count(700.0 / seconds);
+    let told = format!("mq-deadline: {rate} MiB/s; none: {rate} MiB/s");
+    let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat(terminal(&run, &analysis, 80)).contains(&told));
+    assert!(markdown(&run, &analysis).contains(&told));
+    let summary = &json(&run, &analysis)["analysis"]["groups"][0]["baseline"];
+    assert_eq!(summary["background"]["operations_per_second"], 700.0 / seconds);
+    assert!(csv(&run, &analysis).contains("background_iops,background_bytes_per_second"));
+}
+
+#[test]
+fn a_missing_p99_has_its_reason() {
+    let mut run = run(&[]);
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == 1) {
+        if let Outcome::Valid(measurement) = &mut trial.outcome {
+            measurement.job.reads.operations = 10;
+            measurement.job.writes.operations = 0;
+        }
+    }
+    let text = terminal(&run, &Analysis::of(&run), 80);
+    assert!(text.contains("fewer than 200 operations"), "{text}");
+}

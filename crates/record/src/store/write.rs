@@ -21,7 +21,7 @@ impl Store {
                 std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
                 _ => StoreError::Sqlite {
                     path: path.to_owned(),
-                    source: rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
+                    cause: rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
                 },
             });
         }

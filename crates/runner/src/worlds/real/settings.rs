@@ -100,6 +100,17 @@ pub fn refuse(world: &RealWorld, cell: &Cell) -> Option<String> {
         Err(reason) => return Some(reason),
     };
     let under = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
+    let now = folder.read(&Setting::Scheduler).unwrap_or_default();
+    let of_another = cell.host_settings().find_map(|(factor, _)| match factor {
+        Factor::Tunable { scheduler, name } if under.unwrap_or(&now) != scheduler => Some(format!(
+            "{name} is a tunable of {scheduler}, and the scheduler here is {now}: compare it with \
+             --schedulers {scheduler}"
+        )),
+        _ => None,
+    });
+    if of_another.is_some() {
+        return of_another;
+    }
     cell.host_settings().find_map(|(factor, Level(value))| {
         let under = match factor {
             Factor::Tunable { scheduler, .. } => Some(scheduler.as_str()),
