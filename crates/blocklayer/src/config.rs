@@ -1,0 +1,327 @@
+//! What can be set on a queue, checked before anything runs.
+
+use crate::kernel::Kernel;
+use crate::near::near;
+use crate::tunable::{self, Tunable};
+use std::collections::BTreeMap;
+
+/// The settings of one device's queue, as a user writes them. [`Config::resolve`] checks them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Which kernel's block layer.
+    pub kernel: Kernel,
+    /// The scheduler by its kernel name; None: what this kernel would choose.
+    pub scheduler: Option<String>,
+    /// The request pool (single-queue) or the scheduler's tags; None: the kernel's default.
+    pub nr_requests: Option<u32>,
+    /// The scheduler's tunables by their kernel names, in the kernel's units.
+    pub tunables: BTreeMap<String, u64>,
+    /// How many commands the driver sends to the device at once: its queue depth or tags.
+    pub depth: u32,
+    /// The driver takes one request beyond its depth out of the scheduler before it finds the
+    /// device full, as SCSI does on the single-queue path.
+    pub one_beyond: bool,
+    /// `queue/rotational`: whether the kernel takes it for a disk.
+    pub rotational: bool,
+    /// Hardware queues; several make the plug list longer and `none` the default (6.12).
+    pub hardware_queues: u32,
+    /// `queue/nomerges`: 0 all merging, 1 only with the last request, 2 none.
+    pub nomerges: u8,
+    /// `queue/max_sectors_kb`; None: the kernel's default.
+    pub max_sectors_kb: Option<u32>,
+}
+
+impl Config {
+    /// The kernel's defaults before a rotational device with `depth` tags.
+    pub fn new(kernel: Kernel, depth: u32) -> Self {
+        Config {
+            kernel,
+            scheduler: None,
+            nr_requests: None,
+            tunables: BTreeMap::new(),
+            depth,
+            one_beyond: !kernel.multi_queue(),
+            rotational: true,
+            hardware_queues: 1,
+            nomerges: 0,
+            max_sectors_kb: None,
+        }
+    }
+
+    /// The same with another scheduler.
+    pub fn with_scheduler(mut self, name: &str) -> Self {
+        self.scheduler = Some(name.to_owned());
+        self
+    }
+
+    /// The same with another pool.
+    pub fn with_nr_requests(mut self, nr_requests: u32) -> Self {
+        self.nr_requests = Some(nr_requests);
+        self
+    }
+
+    /// The same with a tunable set.
+    pub fn with(mut self, tunable: &str, value: u64) -> Self {
+        self.tunables.insert(tunable.to_owned(), value);
+        self
+    }
+
+    /// Checks everything and fills in the kernel's defaults.
+    pub fn resolve(&self) -> Result<Resolved, ConfigError> {
+        let scheduler = self.resolve_scheduler()?;
+        if self.depth == 0 {
+            return Err(ConfigError::NoDepth);
+        }
+        if self.nomerges > 2 {
+            return Err(ConfigError::NoMerges { value: self.nomerges });
+        }
+        let max_sectors_kb = self.max_sectors_kb.unwrap_or(self.kernel.max_sectors_kb());
+        if !(4..=32_767).contains(&max_sectors_kb) {
+            return Err(ConfigError::MaxSectors {
+                value: max_sectors_kb,
+                default: self.kernel.max_sectors_kb(),
+            });
+        }
+        Ok(Resolved {
+            kernel: self.kernel,
+            scheduler,
+            nr_requests: self.resolve_nr_requests(scheduler)?,
+            tunables: self.resolve_tunables(scheduler)?,
+            depth: self.depth,
+            one_beyond: self.one_beyond && !self.kernel.multi_queue(),
+            rotational: self.rotational,
+            hardware_queues: self.hardware_queues.max(1),
+            nomerges: self.nomerges,
+            max_sectors: u64::from(max_sectors_kb) * 2,
+        })
+    }
+
+    fn resolve_scheduler(&self) -> Result<&'static str, ConfigError> {
+        let Some(name) = &self.scheduler else {
+            return Ok(self.kernel.default_scheduler(self.hardware_queues));
+        };
+        if let Some(known) = self.kernel.schedulers().iter().find(|known| *known == name) {
+            return Ok(known);
+        }
+        let has = |kernel: &&Kernel| kernel.schedulers().contains(&name.as_str());
+        let levels: Vec<_> = Kernel::ALL.iter().filter(has).map(|k| k.name()).collect();
+        if levels.is_empty() {
+            let all = Kernel::ALL.iter().flat_map(|k| k.schedulers().iter().copied());
+            return Err(ConfigError::UnknownScheduler {
+                name: name.clone(),
+                hint: near(name, all),
+                has: self.kernel.schedulers().join(", "),
+                kernel: self.kernel.name(),
+            });
+        }
+        Err(ConfigError::SchedulerNotHere {
+            name: name.clone(),
+            kernel: self.kernel.name(),
+            levels: levels.join(", "),
+            has: self.kernel.schedulers().join(", "),
+        })
+    }
+
+    fn resolve_nr_requests(&self, scheduler: &'static str) -> Result<u32, ConfigError> {
+        let (default, max) = nr_requests_range(self.kernel, scheduler, self.depth);
+        let value = self.nr_requests.unwrap_or(default);
+        let min = 4.min(max);
+        if (min..=max).contains(&value) {
+            return Ok(value);
+        }
+        let why = match (self.kernel.multi_queue(), scheduler, value < min) {
+            (_, _, true) => "the kernel would silently make it 4",
+            (true, "none", _) => "without a scheduler it cannot exceed the device's tags",
+            (true, ..) => "blk-mq refuses more (EINVAL); 100000 needs a single-queue kernel",
+            (false, ..) => "more than any experiment used",
+        };
+        let kernel = self.kernel.name();
+        Err(ConfigError::NrRequests { value, min, max, default, kernel, scheduler, why })
+    }
+
+    fn resolve_tunables(&self, scheduler: &'static str) -> Result<Tunables, ConfigError> {
+        let table = tunable::tunables(self.kernel, scheduler);
+        let mut values: Vec<_> = table.iter().map(|t| (t.name, t.default)).collect();
+        for (name, value) in &self.tunables {
+            let Some(at) = table.iter().position(|t| t.name == name) else {
+                return Err(ConfigError::UnknownTunable {
+                    name: name.clone(),
+                    scheduler,
+                    kernel: self.kernel.name(),
+                    hint: near(name, table.iter().map(|t| t.name)),
+                    has: match table.is_empty() {
+                        true => "none at all".to_owned(),
+                        false => table.iter().map(|t| t.name).collect::<Vec<_>>().join(", "),
+                    },
+                });
+            };
+            let t: &Tunable = &table[at];
+            if !(t.min..=t.max).contains(value) {
+                return Err(ConfigError::TunableRange {
+                    name: t.name,
+                    value: *value,
+                    unit: t.unit,
+                    scheduler,
+                    min: t.min,
+                    max: t.max,
+                    default: t.default,
+                });
+            }
+            values[at].1 = *value;
+        }
+        Ok(Tunables(values))
+    }
+}
+
+/// The default and the largest nr_requests.
+pub fn nr_requests_range(kernel: Kernel, scheduler: &str, depth: u32) -> (u32, u32) {
+    match (kernel.multi_queue(), scheduler) {
+        (false, _) => (128, 1_000_000),
+        (true, "none") => (depth, depth),
+        (true, _) => ((2 * depth.min(128)).max(4), 2048),
+    }
+}
+
+/// Every tunable of the chosen scheduler with its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunables(Vec<(&'static str, u64)>);
+
+impl Tunables {
+    /// A tunable's value in the kernel's unit; 0 if this kernel's scheduler has none of that name.
+    pub fn get(&self, name: &str) -> u64 {
+        self.0.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value)
+    }
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+/// A [`Config`] that was found good, with all defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Which kernel's block layer.
+    pub kernel: Kernel,
+    /// The scheduler.
+    pub scheduler: &'static str,
+    /// The pool, or the tags.
+    pub nr_requests: u32,
+    /// The scheduler's tunables.
+    pub tunables: Tunables,
+    /// The driver's depth.
+    pub depth: u32,
+    /// Whether the driver takes one request beyond its depth.
+    pub one_beyond: bool,
+    /// Whether the kernel takes it for a disk.
+    pub rotational: bool,
+    /// Hardware queues.
+    pub hardware_queues: u32,
+    /// 0 all merging, 1 only with the last request, 2 none.
+    pub nomerges: u8,
+    /// The largest request, in sectors.
+    pub max_sectors: u64,
+}
+
+/// What is wrong with a [`Config`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// No kernel has it.
+    #[error("unknown scheduler '{name}'{hint}; kernel {kernel} has {has}")]
+    UnknownScheduler {
+        /// What was asked for.
+        name: String,
+        /// A similar name, as a phrase.
+        hint: String,
+        /// What there is.
+        has: String,
+        /// The kernel level.
+        kernel: &'static str,
+    },
+    /// This kernel does not have it, others do.
+    #[error(
+        "kernel {kernel} has no scheduler '{name}': it is in {levels}; choose one of these kernels \
+         or one of {has}"
+    )]
+    SchedulerNotHere {
+        /// What was asked for.
+        name: String,
+        /// The kernel level.
+        kernel: &'static str,
+        /// The levels that have it.
+        levels: String,
+        /// What this level has.
+        has: String,
+    },
+    /// nr_requests out of range.
+    #[error(
+        "nr_requests {value} is out of range for {scheduler} on kernel {kernel}: {min} to {max}, \
+         default {default} ({why})"
+    )]
+    NrRequests {
+        /// What was asked for.
+        value: u32,
+        /// The least.
+        min: u32,
+        /// The most.
+        max: u32,
+        /// The default.
+        default: u32,
+        /// The kernel level.
+        kernel: &'static str,
+        /// The scheduler.
+        scheduler: &'static str,
+        /// Why the limit is there.
+        why: &'static str,
+    },
+    /// The scheduler has no such tunable.
+    #[error("{scheduler} on kernel {kernel} has no tunable '{name}'{hint}; what it has: {has}")]
+    UnknownTunable {
+        /// What was asked for.
+        name: String,
+        /// The scheduler.
+        scheduler: &'static str,
+        /// The kernel level.
+        kernel: &'static str,
+        /// A similar name, as a phrase.
+        hint: String,
+        /// What there is.
+        has: String,
+    },
+    /// A tunable out of range.
+    #[error(
+        "{scheduler}'s {name} = {value} is out of range: {min} to {max} {unit}, default {default}"
+    )]
+    TunableRange {
+        /// The tunable.
+        name: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// Its unit.
+        unit: &'static str,
+        /// The scheduler.
+        scheduler: &'static str,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+        /// The default.
+        default: u64,
+    },
+    /// A driver that may send nothing.
+    #[error("the device's queue depth is 0: nothing could ever be sent; use 1 or more")]
+    NoDepth,
+    /// nomerges has three values.
+    #[error("nomerges {value} is out of range: 0 (merge), 1 (only with the last) or 2 (never)")]
+    NoMerges {
+        /// What was asked for.
+        value: u8,
+    },
+    /// max_sectors_kb out of range.
+    #[error("max_sectors_kb {value} is out of range: 4 to 32767 KiB, default {default}")]
+    MaxSectors {
+        /// What was asked for.
+        value: u32,
+        /// The kernel's default.
+        default: u32,
+    },
+}

@@ -1,0 +1,99 @@
+//! The kernel levels that the models distinguish.
+
+use std::{fmt, str::FromStr};
+
+/// A kernel whose block layer is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kernel {
+    /// 2.6.18 as RHEL 5.2 to 5.4 had it.
+    V2_6_18,
+    /// 2.6.32.
+    V2_6_32,
+    /// 3.10, CentOS 7: the single-queue path.
+    V3_10,
+    /// 4.19: the single-queue path.
+    V4_19,
+    /// 6.12: blk-mq.
+    V6_12,
+}
+
+impl Kernel {
+    /// All levels, oldest first.
+    pub const ALL: [Kernel; 5] =
+        [Kernel::V2_6_18, Kernel::V2_6_32, Kernel::V3_10, Kernel::V4_19, Kernel::V6_12];
+
+    /// As people write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kernel::V2_6_18 => "2.6.18",
+            Kernel::V2_6_32 => "2.6.32",
+            Kernel::V3_10 => "3.10",
+            Kernel::V4_19 => "4.19",
+            Kernel::V6_12 => "6.12",
+        }
+    }
+
+    /// The schedulers it has.
+    pub fn schedulers(self) -> &'static [&'static str] {
+        match self {
+            Kernel::V2_6_18 | Kernel::V2_6_32 => &["noop", "deadline", "anticipatory", "cfq"],
+            Kernel::V3_10 | Kernel::V4_19 => &["noop", "deadline", "cfq"],
+            Kernel::V6_12 => &["none", "mq-deadline", "kyber", "bfq"],
+        }
+    }
+
+    /// Whether it drives devices through blk-mq.
+    pub fn multi_queue(self) -> bool {
+        self == Kernel::V6_12
+    }
+
+    /// What it uses when nothing is said.
+    pub fn default_scheduler(self, hardware_queues: u32) -> &'static str {
+        match (self.multi_queue(), hardware_queues) {
+            (false, _) => "cfq",
+            (true, 0..=1) => "mq-deadline",
+            (true, _) => "none",
+        }
+    }
+
+    /// The largest merged request, in KiB.
+    pub fn max_sectors_kb(self) -> u32 {
+        match self.multi_queue() {
+            false => 512,
+            true => 1280,
+        }
+    }
+
+    /// The most segments of a request. From 6.12 on pages that lie together are one segment, and
+    /// the size is what limits.
+    pub(crate) fn segments(self) -> u32 {
+        match self.multi_queue() {
+            false => 128,
+            true => u32::MAX / 2,
+        }
+    }
+
+    /// Whether tasks keep plug lists of their own; before, the whole queue was plugged.
+    pub(crate) fn task_plugs(self) -> bool {
+        self >= Kernel::V3_10
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A kernel level that is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kernel '{0}': the levels are 2.6.18, 2.6.32, 3.10, 4.19 and 6.12")]
+pub struct UnknownKernel(String);
+
+impl FromStr for Kernel {
+    type Err = UnknownKernel;
+    fn from_str(text: &str) -> Result<Self, UnknownKernel> {
+        let known = Kernel::ALL.into_iter().find(|kernel| kernel.name() == text);
+        known.ok_or_else(|| UnknownKernel(text.to_owned()))
+    }
+}

@@ -1,0 +1,93 @@
+//! What a scheduler is: policy only. The layer does the rest.
+
+use crate::bio::{Bio, Context};
+use crate::requests::{Requests, Rq};
+use device::Op;
+use units::Nanos;
+
+/// What a scheduler answers when the driver has room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Issue {
+    /// Send this one. The scheduler has forgotten it, but for its completion.
+    Issue(Rq),
+    /// It waits on purpose; ask again then, or when something arrives or completes.
+    WaitUntil(Nanos),
+    /// It has nothing to send before something arrives or completes.
+    Nothing,
+}
+
+/// What a scheduler answers when a full pool is asked for one more request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MayQueue {
+    /// The pool's own rules decide.
+    Normal,
+    /// This one it wants now, although the pool is full.
+    Must,
+}
+
+/// Which neighbour of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What comes before it.
+    Former,
+    /// What comes after it.
+    Latter,
+}
+
+/// A scheduler: it is given requests, and says which goes next.
+///
+/// It may be asked to dispatch only when the driver has room. Requests are named by [`Rq`];
+/// `deadline` and `word` of a [`Request`](crate::requests::Request) are its own to use.
+pub trait Scheduler: std::fmt::Debug + Send {
+    /// A request comes in.
+    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
+    /// The driver has room: what goes next?
+    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue;
+    /// A request that it issued is done.
+    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
+    /// How many requests it holds.
+    fn len(&self) -> usize;
+    /// Whether it holds none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A request of this direction that starts at `end`, which a bio could join at its front.
+    fn front(&self, _requests: &Requests, _bio: &Bio) -> Option<Rq> {
+        None
+    }
+    /// The neighbour that a request which grew might now touch.
+    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq>;
+    /// Whether it lets `bio` join `rq`.
+    fn allows_merge(&self, _requests: &Requests, _rq: Rq, _bio: &Bio) -> bool {
+        true
+    }
+    /// Whether the core keeps a hash of request ends for it, to find back merges.
+    fn wants_end_hash(&self) -> bool {
+        true
+    }
+    /// A bio joined `rq` at the front: it started at `old_start` before.
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests);
+    /// `gone` is about to be joined to the end of `into`; both are held here. Forget `gone`.
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests);
+    /// Whether a full pool should make an exception for this one.
+    fn may_queue(&self, _context: &Context, _op: Op, _sync: bool) -> MayQueue {
+        MayQueue::Normal
+    }
+    /// Of the scheduler's tags (blk-mq), how many this class may hold.
+    fn tag_limit(&self, _class: TagClass) -> u32 {
+        u32::MAX
+    }
+    /// Gives up everything it holds, in any order (a barrier drains it).
+    fn drain(&mut self, requests: &mut Requests, out: &mut Vec<Rq>);
+}
+
+/// What blk-mq's limits on scheduler tags tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagClass {
+    /// Reads.
+    Read = 0,
+    /// Writes that somebody waits for.
+    SyncWrite = 1,
+    /// Everything else.
+    Async = 2,
+}

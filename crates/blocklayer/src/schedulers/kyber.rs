@@ -1,0 +1,217 @@
+//! kyber: tokens per kind of request, throttled until latencies meet their targets.
+
+use crate::config::Resolved;
+use crate::order::{Fifo, Links};
+use crate::requests::{Requests, Rq};
+use crate::scheduler::{Issue, Scheduler, Side, TagClass};
+use device::Op;
+use units::Nanos;
+
+const DOMAINS: usize = 4;
+/// Tokens at most: reads, writes, discards, others.
+const DEPTH: [u32; DOMAINS] = [256, 128, 64, 16];
+/// How many of a domain go before the next domain's turn.
+const BATCH: [u32; DOMAINS] = [16, 8, 1, 1];
+/// Buckets of a quarter of the target each; from `GOOD` on the target is missed.
+const BUCKETS: usize = 8;
+const GOOD: usize = 4;
+const CHECK: Nanos = Nanos::from_millis(100);
+const SAMPLES: u32 = 500;
+const PATIENCE: Nanos = Nanos::from_secs(1);
+/// Discards' target is fixed; others have none.
+const DISCARD_TARGET: Nanos = Nanos::from_secs(5);
+
+/// Latencies in quarters of the target.
+#[derive(Debug, Default, Clone, Copy)]
+struct Histogram {
+    counts: [u32; BUCKETS],
+    since: Option<Nanos>,
+}
+
+impl Histogram {
+    fn add(&mut self, latency: Nanos, target: Nanos, now: Nanos) {
+        let quarter = (target.0 / 4).max(1);
+        let bucket = (latency.0.saturating_sub(1) / quarter).min(BUCKETS as u64 - 1);
+        self.counts[bucket as usize] += 1;
+        self.since.get_or_insert(now);
+    }
+
+    /// The bucket of a percentile, when there are samples enough or they waited long enough; the
+    /// histogram then starts anew.
+    fn percentile(&mut self, percent: u32, now: Nanos) -> Option<usize> {
+        let total: u32 = self.counts.iter().sum();
+        let since = self.since?;
+        if total < SAMPLES && now < since + PATIENCE {
+            return None;
+        }
+        let mut left = (total * percent).div_ceil(100);
+        let counts = std::mem::take(self).counts;
+        let found = counts.iter().position(|count| {
+            let here = *count >= left;
+            left = left.saturating_sub(*count);
+            here
+        });
+        Some(found.unwrap_or(BUCKETS - 1))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Domain {
+    fifo: Fifo,
+    depth: u32,
+    in_flight: u32,
+    target: Option<Nanos>,
+    total: Histogram,
+    io: Histogram,
+    /// The bucket of the 99th percentile seen last and not yet used.
+    p99: Option<usize>,
+}
+
+/// The scheduler as of 5.2 and later.
+#[derive(Debug)]
+pub(crate) struct Kyber {
+    domains: [Domain; DOMAINS],
+    links: Links,
+    current: usize,
+    batching: u32,
+    check_at: Nanos,
+    async_limit: u32,
+}
+
+fn domain(op: Op) -> usize {
+    match op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::Discard => 2,
+        Op::Flush => 3,
+    }
+}
+
+impl Kyber {
+    pub fn new(config: &Resolved) -> Self {
+        let target = |name| Some(Nanos(config.tunables.get(name)));
+        let targets = [target("read_lat_nsec"), target("write_lat_nsec"), Some(DISCARD_TARGET), None];
+        let mut domains: [Domain; DOMAINS] = Default::default();
+        for (at, domain) in domains.iter_mut().enumerate() {
+            domain.depth = DEPTH[at];
+            domain.target = targets[at];
+        }
+        Kyber {
+            domains,
+            links: Links::default(),
+            current: 0,
+            batching: 0,
+            check_at: CHECK,
+            async_limit: (config.nr_requests * 3 / 4).max(1),
+        }
+    }
+
+    fn take(&mut self, at: usize) -> Option<Rq> {
+        let domain = &mut self.domains[at];
+        if domain.in_flight >= domain.depth {
+            return None;
+        }
+        let rq = domain.fifo.head()?;
+        domain.fifo.remove(&mut self.links, rq);
+        domain.in_flight += 1;
+        self.batching += 1;
+        Some(rq)
+    }
+
+    /// Shrinks and widens the domains after their latencies.
+    fn check(&mut self, now: Nanos) {
+        let mut bad = false;
+        for domain in &mut self.domains {
+            bad |= domain.io.percentile(90, now).is_some_and(|bucket| bucket >= GOOD);
+        }
+        for (domain, most) in self.domains.iter_mut().zip(DEPTH) {
+            let Some(p99) = domain.total.percentile(99, now).or(domain.p99) else { continue };
+            if !bad {
+                domain.p99 = Some(p99);
+            }
+            if bad || p99 >= GOOD {
+                domain.depth = (domain.depth * (p99 as u32 + 1) / 4).clamp(1, most);
+                domain.p99 = None;
+            }
+        }
+        self.check_at = now + CHECK;
+    }
+}
+
+impl Scheduler for Kyber {
+    fn insert(&mut self, rq: Rq, requests: &mut Requests, _: Nanos) {
+        let at = domain(requests[rq].op);
+        requests[rq].word = at as u32;
+        self.domains[at].fifo.push(&mut self.links, rq);
+    }
+
+    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+        let mut found = None;
+        if self.batching < BATCH[self.current] {
+            found = self.take(self.current);
+        }
+        if found.is_none() {
+            self.batching = 0;
+            for _ in 0..DOMAINS {
+                self.current = (self.current + 1) % DOMAINS;
+                found = self.take(self.current);
+                if found.is_some() {
+                    break;
+                }
+            }
+        }
+        match found {
+            Some(rq) => {
+                // The I/O latency starts here; the total's start is `queued`.
+                requests[rq].deadline = now;
+                Issue::Issue(rq)
+            }
+            None => Issue::Nothing,
+        }
+    }
+
+    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+        let request = &requests[rq];
+        let domain = &mut self.domains[request.word as usize];
+        domain.in_flight -= 1;
+        if let Some(target) = domain.target {
+            domain.total.add(now - request.queued, target, now);
+            domain.io.add(now - request.deadline, target, now);
+        }
+        if now >= self.check_at {
+            self.check(now);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.domains.iter().map(|domain| domain.fifo.len()).sum()
+    }
+
+    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+        let fifo = &self.domains[requests[rq].word as usize].fifo;
+        match side {
+            Side::Former => fifo.before(&self.links, rq),
+            Side::Latter => fifo.after(&self.links, rq),
+        }
+    }
+
+    fn moved(&mut self, _: Rq, _: u64, _: &mut Requests) {}
+
+    fn absorbed(&mut self, _: Rq, gone: Rq, requests: &mut Requests) {
+        self.domains[requests[gone].word as usize].fifo.remove(&mut self.links, gone);
+    }
+
+    fn tag_limit(&self, class: TagClass) -> u32 {
+        if class == TagClass::Async { self.async_limit } else { u32::MAX }
+    }
+
+    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+        for domain in &mut self.domains {
+            while let Some(rq) = domain.fifo.head() {
+                domain.fifo.remove(&mut self.links, rq);
+                domain.in_flight += 1;
+                out.push(rq);
+            }
+        }
+    }
+}
