@@ -4,6 +4,7 @@ mod compare;
 mod explain;
 mod inspect;
 mod plan;
+mod profiles;
 mod report;
 mod resume;
 mod runs;
@@ -31,6 +32,8 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Explain a finding, a trap, a setting
     Explain(explain::ExplainArgs),
+    /// List and show device profiles, import drives, replay traces on a device alone
+    Profiles(profiles::ProfilesArgs),
 }
 
 impl Command {
@@ -45,6 +48,7 @@ impl Command {
             Command::Undo(args) => args.run(),
             Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),
+            Command::Profiles(args) => args.run(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! How many requests a second the models simulate, on one core: `cargo bench -p device`.
 //! Closed loop at a fixed depth, uniform random 4 KiB reads, a warm-up before the clock starts.
 
+#![allow(clippy::unwrap_used)] // a panic is how a test tells
+
 use device::array::{ArraySpec, Level, ReadPolicy};
 use device::disk::{
     Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,

@@ -125,7 +125,7 @@ impl Array {
         let (enough, wanted) = match spec.level {
             Level::Stripe => (n >= 1, "at least 1"),
             Level::Mirror => (n >= 2, "at least 2"),
-            Level::StripedMirrors => (n >= 2 && n % 2 == 0, "an even number, at least 2"),
+            Level::StripedMirrors => (n >= 2 && n.is_multiple_of(2), "an even number, at least 2"),
             Level::Parity => (n >= 3, "at least 3"),
         };
         if !enough {
@@ -181,6 +181,10 @@ impl Array {
     /// How data is spread.
     pub fn layout(&self) -> Layout {
         self.layout
+    }
+    /// Reads go by this policy from now on.
+    pub fn set_read_policy(&mut self, policy: ReadPolicy) {
+        self.spec.read_policy = policy;
     }
     /// Requests given to drives since the beginning.
     pub fn drive_operations(&self) -> u64 {
@@ -370,6 +374,7 @@ impl Array {
             (Op::Discard, cache) => {
                 if let Some(cache) = cache {
                     cache.forget(request.start.0, request.count.0);
+                    self.take_stalled(now);
                 }
                 self.start(request, submitted, now);
             }

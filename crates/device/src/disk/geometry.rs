@@ -366,7 +366,7 @@ impl Zone {
             Sparing::Range(range) => (sectors_per_track * heads * u64::from(range), all),
         };
         let spares = match disk.sparing {
-            Sparing::None => 0,
+            Sparing::None => spec.slips.len() as u64,
             Sparing::Disk => spec.spares + spec.slips.len() as u64,
             _ => spec.spares,
         };

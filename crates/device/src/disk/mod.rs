@@ -4,8 +4,10 @@
 //! arm serves one request (or writes back one run of dirty data) at a time.
 
 mod cache;
+mod electronics;
 mod geometry;
 mod mechanics;
+mod media;
 mod queue;
 mod seek;
 mod spec;
@@ -20,7 +22,7 @@ pub use spec::{
 use crate::dirty::{Dirty, DirtyMap};
 use crate::spec_error::SpecError;
 use crate::{Completion, Device, Op, Path, Request, View};
-use cache::{Cache, Lookup};
+use cache::Cache;
 use mechanics::Arm;
 use queue::{Pending, Queue};
 use std::cmp::Reverse;
@@ -288,6 +290,9 @@ impl Disk {
                 let at = began + u64::from(self.spec.overheads.write_hit.read_ns);
                 self.electronics_free = at;
                 self.complete(&pending, began, at, true);
+                // What it dropped may have been in somebody's way.
+                self.take_stalled(now);
+                self.check_flushes(now);
             }
         }
         self.wake(now);
@@ -305,112 +310,6 @@ impl Disk {
             self.free_since = self.free_since.max(now);
         }
         self.queue.push(&self.mechanics, pending);
-    }
-
-    fn read_hits(&mut self, request: &Request, now: u64) -> bool {
-        // While a buffer with appended writes is dirty, every other command waits for it.
-        if matches!(self.spec.write_cache, WriteCache::Appending { .. }) && !self.is_clean() {
-            return false;
-        }
-        if self.dirty.covers(request.start.0, request.count.0) {
-            return true;
-        }
-        if self.spec.cache.segments == 0 || self.dirty.touches(request.start.0, request.count.0) {
-            return false;
-        }
-        self.run_read_ahead(now);
-        matches!(self.cache.lookup(&self.mechanics, request.start.0, request.end()), Lookup::Hit)
-    }
-
-    fn is_clean(&self) -> bool {
-        self.dirty.is_empty() && self.flying.is_empty()
-    }
-
-    fn run_read_ahead(&mut self, now: u64) {
-        if let Some(arm) = self.cache.run(&self.mechanics, now) {
-            self.arm = arm;
-        }
-    }
-
-    fn serve_hit(&mut self, pending: &Pending, now: u64) {
-        let request = &pending.request;
-        let began = now.max(self.electronics_free);
-        let transfer = request.count.0 * u64::from(self.spec.bus.read_sector_ns);
-        let o = &self.spec.overheads;
-        let ready = began + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
-        let at = ready.max(self.bus_free) + transfer + u64::from(o.read_completion_ns);
-        self.electronics_free = at;
-        self.bus_free = at;
-        let idle = (self.work.is_none() && self.queue.is_empty()).then_some(self.arm);
-        let range = (request.start.0, request.end());
-        self.cache.served(&self.mechanics, range, now, idle);
-        self.last_was_write = false;
-        self.complete(pending, began, at, true);
-    }
-
-    /// Some(true): the write cache takes it now. Some(false): it will, once there is room. None: it
-    /// goes to the medium.
-    fn write_cache_takes(&self, request: &Request) -> Option<bool> {
-        if request.fua {
-            return None;
-        }
-        match self.spec.write_cache {
-            WriteCache::Off => None,
-            WriteCache::Appending { streams } => {
-                if request.count.0 > self.spec.cache.segment_sectors {
-                    return None;
-                }
-                let appends = |dirty: &Dirty| {
-                    dirty.end() == request.start.0
-                        && self.run_length(dirty) + request.count.0
-                            <= self.spec.cache.segment_sectors
-                };
-                let fits = self.stalled.is_empty()
-                    && (self.is_clean()
-                        || (self.dirty.len() <= streams as usize
-                            && self.dirty.before(request.start.0).take(1).any(appends)));
-                Some(fits)
-            }
-            WriteCache::Full { size, .. } if request.count.0 > size => None,
-            WriteCache::Full { size, runs, .. } => {
-                let flying: u64 = self.flying.iter().map(|dirty| dirty.count).sum();
-                let room = self.dirty.sectors() + flying + request.count.0 <= size
-                    && self.dirty.len() + self.flying.len() < runs as usize;
-                Some(room && self.stalled.is_empty())
-            }
-        }
-    }
-
-    /// How long the dirty stream is that ends with `last`.
-    fn run_length(&self, last: &Dirty) -> u64 {
-        let mut length = last.count;
-        for dirty in self.dirty.before(last.start) {
-            if dirty.end() != last.end() - length {
-                break;
-            }
-            length += dirty.count;
-        }
-        length
-    }
-
-    fn accept_write(&mut self, pending: &Pending, now: u64) {
-        let request = &pending.request;
-        let began = now.max(self.electronics_free);
-        let o = &self.spec.overheads;
-        let ready = began + self.overhead(o.write_hit) + u64::from(o.data_preparation_ns);
-        let transfer = request.count.0 * u64::from(self.spec.bus.write_sector_ns);
-        let at = ready.max(self.bus_free) + transfer + u64::from(o.write_completion_ns);
-        self.electronics_free = at;
-        self.bus_free = at;
-        self.last_was_write = true;
-        self.run_read_ahead(now);
-        self.cache.written(request.start.0, request.end());
-        let (start, count) = (request.start.0, request.count.0);
-        if self.work.is_none() && !self.has_work() {
-            self.free_since = self.free_since.max(at);
-        }
-        self.dirty.insert(Dirty { start, count, oldest: pending.sequence, writer: request.id });
-        self.complete(pending, began, at, true);
     }
 
     /// The arm is free at `at`: what does it do next?
@@ -447,195 +346,6 @@ impl Disk {
         }
     }
 
-    fn read_media(&mut self, pending: Pending, at: u64) {
-        let (start, end) = (pending.request.start.0, pending.request.end());
-        let count = pending.request.count.0;
-        let found = match self.dirty.touches(start, count) {
-            true => Lookup::Miss,
-            false => self.cache.lookup(&self.mechanics, start, end),
-        };
-        let o = &self.spec.overheads;
-        let sector = u64::from(self.spec.bus.read_sector_ns);
-        let after_data = u64::from(o.read_completion_ns);
-        match found {
-            Lookup::Hit => {
-                // It came into the buffer since it was queued.
-                self.serve_hit(&pending, at);
-                self.free_since = at;
-            }
-            Lookup::Coming { at: read } => {
-                let ready = at + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
-                let data = (ready + count * sector).max(read + sector).max(self.bus_free);
-                self.bus_free = data;
-                self.cache.served(&self.mechanics, (start, end), at, None);
-                self.last_was_write = false;
-                self.complete(&pending, at, data + after_data, true);
-                // The arm reads on; the next decision comes when this one's data has passed.
-                self.free_since = read.max(at);
-            }
-            Lookup::Partial { .. } | Lookup::Miss => {
-                let from = match found {
-                    Lookup::Partial { missing } => missing,
-                    _ => start,
-                };
-                let began = at + self.overhead(o.read_miss);
-                let (media_end, data) = self.read_sweep(began, from, &pending.request);
-                let data = data.max(self.bus_free);
-                self.bus_free = data;
-                self.last_was_write = false;
-                self.complete(&pending, at, data + after_data, false);
-                self.work = Some((Work::Host(pending), media_end));
-            }
-        }
-    }
-
-    /// Reads `from..` the request's end. Returns when the medium is done and when the last sector
-    /// has crossed the bus.
-    fn read_sweep(&mut self, began: u64, from: u64, request: &Request) -> (u64, u64) {
-        let (start, end, count) = (request.start.0, request.end(), request.count.0);
-        let sector = u64::from(self.spec.bus.read_sector_ns);
-        let o = &self.spec.overheads;
-        let reselect = match self.spec.bus.disconnects {
-            true => u64::from(o.first_reselect_ns),
-            false => 0,
-        };
-        // Preparing to send runs while the medium is awaited.
-        let bus_ready = began + u64::from(o.data_preparation_ns) + reselect;
-        // The bus is taken when this block has been read.
-        let share = (self.spec.bus.read_watermark * count as f64).ceil() as u64;
-        let mark = start + share.clamp(1, count) - 1;
-        let mut bus_from = began;
-        let mut data = 0;
-        let turn = self.mechanics.geometry.turn_ns();
-        let mut kept_from = start;
-        let mut first = true;
-        let (media_end, arm) =
-            self.mechanics.sweep(self.arm, began, (from, end - from), false, |pass| {
-                let per_track = pass.extent.sectors_per_track;
-                let last = pass.lbn + pass.extent.blocks - 1;
-                let first_read = pass.start + turn / per_track;
-                // After a sector is read, it and those after it still have to cross the bus.
-                data = data.max(first_read + (end - pass.lbn) * sector);
-                data = data.max(pass.end + (end - last) * sector);
-                if (pass.lbn..=last).contains(&mark) {
-                    bus_from = pass.start + (mark + 1 - pass.lbn) * turn / per_track;
-                }
-                if first && from == start {
-                    let passed = (pass.start - pass.arrived) * per_track / turn;
-                    kept_from = start - passed.min(u64::from(pass.extent.place.sector)).min(start);
-                }
-                first = false;
-            });
-        self.arm = arm;
-        if !self.spec.cache.free_blocks {
-            kept_from = start;
-        }
-        if self.spec.cache.segments > 0 {
-            self.cache.filled(&self.mechanics, (kept_from, start, end), arm, media_end);
-        }
-        (media_end, data.max(bus_from.max(bus_ready) + count * sector))
-    }
-
-    fn write_media(&mut self, pending: Pending, at: u64) {
-        let (start, count) = (pending.request.start.0, pending.request.count.0);
-        let o = &self.spec.overheads;
-        let sector = u64::from(self.spec.bus.write_sector_ns);
-        let reselect = u64::from(o.first_reselect_ns);
-        let (seek_from, data_from, let_go) = match &o.extra_disconnect {
-            None => {
-                let began = at + self.overhead(o.write_miss);
-                let data_from = began + u64::from(o.data_preparation_ns);
-                let seek_from = match self.spec.bus.write_holds_arm {
-                    true => data_from + count * sector,
-                    false => began,
-                };
-                (seek_from, data_from, u64::from(o.write_disconnect_ns))
-            }
-            Some(extra) => {
-                let gone = at + u64::from(extra.command_ns) + u64::from(extra.disconnect_ns);
-                let data_from = gone
-                    + u64::from(extra.inter_disconnect_ns)
-                    + u64::from(o.data_preparation_ns)
-                    + reselect;
-                let seek_from = gone + u64::from(extra.seek_delta_ns);
-                (seek_from, data_from, u64::from(extra.second_disconnect_ns))
-            }
-        };
-        let data_from = data_from.max(self.bus_free);
-        self.bus_free = data_from + count * sector + let_go;
-        self.cache.stop();
-        self.cache.written(start, start + count);
-        let (end, arm) = self.write_sweep(seek_from, data_from, start, count);
-        self.arm = arm;
-        self.last_was_write = true;
-        let again = match self.spec.bus.disconnects {
-            true => u64::from(o.other_reselect_ns),
-            false => 0,
-        };
-        let done = end.max(self.bus_free) + again + u64::from(o.write_completion_ns);
-        self.complete(&pending, at, done, false);
-        self.work = Some((Work::Host(pending), end));
-    }
-
-    /// Writes `count` blocks that begin to cross the bus at `data_from`. A head that is there before
-    /// its data waits a turn.
-    fn write_sweep(&self, seek_from: u64, data_from: u64, start: u64, count: u64) -> (u64, Arm) {
-        let sector = u64::from(self.spec.bus.write_sector_ns);
-        let turn = self.mechanics.geometry.turn_ns();
-        let extent = self.mechanics.geometry.extent(start, count);
-        let on_medium = turn / extent.sectors_per_track;
-        // Each block must have come before its sector passes: the first and the last decide.
-        let first = data_from + sector;
-        let last =
-            (data_from + extent.blocks * sector).saturating_sub((extent.blocks - 1) * on_medium);
-        let place = extent.place;
-        let arrives =
-            u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
-        let data = first.max(last) + u64::from(self.spec.overheads.write_start_ns);
-        let ready = data.saturating_sub(arrives).max(seek_from);
-        self.mechanics.sweep(self.arm, ready, (start, count), true, |_| ())
-    }
-
-    /// Writes one run of dirty data back: the one with the shortest positioning among those near
-    /// the arm in address order.
-    fn write_back(&mut self, at: u64) {
-        const NEAR: usize = 16;
-        const RUN: u64 = 2048;
-        let here = self.nearest_block();
-        let appending = matches!(self.spec.write_cache, WriteCache::Appending { .. });
-        let cost = |dirty: &Dirty| {
-            let place = self.mechanics.geometry.locate(dirty.start);
-            let arrived = at
-                + u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
-            arrived + self.mechanics.wait_ns(arrived, place.angle_ns)
-        };
-        let begins_run = |dirty: &&Dirty| {
-            !self.dirty.before(dirty.start).next().is_some_and(|d| d.end() == dirty.start)
-        };
-        let ahead = self.dirty.from(here).filter(begins_run).take(NEAR);
-        let behind = self.dirty.before(here).filter(begins_run).take(NEAR);
-        let oldest = |dirty: &Dirty| if appending { dirty.oldest } else { 0 };
-        let best = ahead
-            .chain(behind)
-            .min_by_key(|dirty| (oldest(dirty), cost(dirty), dirty.start))
-            .or_else(|| self.dirty.from(0).next())
-            .map(|dirty| dirty.start);
-        let Some(start) = best else { return };
-        self.dirty.take_run(start, RUN, &mut self.flying);
-        let count = self.flying.iter().map(|dirty| dirty.count).sum();
-        self.cache.stop();
-        let (end, arm) = self.mechanics.sweep(self.arm, at, (start, count), true, |_| ());
-        self.arm = arm;
-        self.work = Some((Work::WriteBack, end));
-    }
-
-    /// A block near the arm, for looking up dirty data in address order.
-    fn nearest_block(&self) -> u64 {
-        let geometry = &self.mechanics.geometry;
-        let share = f64::from(self.arm.cylinder) / f64::from(geometry.cylinders());
-        (share * geometry.capacity() as f64) as u64
-    }
-
     fn end_work(&mut self) {
         let Some((work, at)) = self.work.take() else { return };
         self.free_since = at;
@@ -661,9 +371,9 @@ impl Disk {
                     }));
                 }
                 self.flying.clear();
-                self.take_stalled(at);
             }
         }
+        self.take_stalled(at);
         self.check_flushes(at);
     }
 

@@ -518,6 +518,8 @@ fn seek_table(file: &str, text: &str) -> Result<SeekCurve, DriveFileError> {
             .split_once(',')
             .and_then(|(d, ms)| Some((d.trim().parse().ok()?, ms.trim().parse::<f64>().ok()?)))
             .filter(|(_, ms)| (0.0..1000.0).contains(ms))
+            // Whole nanoseconds: no arm is better known.
+            .map(|(d, ms)| (d, (ms * 1e6).round() / 1e6))
             .ok_or_else(|| {
                 wrong(number + 1, format!("expected 'cylinders, ms', found '{}'", line.trim()))
             })?;

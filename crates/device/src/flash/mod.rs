@@ -420,7 +420,10 @@ impl Flash {
         if spec.channels == 0 || spec.dies_per_channel == 0 || spec.planes == 0 {
             return wrong("expected at least one channel, one die on it and one plane");
         }
-        if spec.page_sectors < PAGE || spec.page_sectors % PAGE != 0 || spec.pages_per_block == 0 {
+        if spec.page_sectors < PAGE
+            || !spec.page_sectors.is_multiple_of(PAGE)
+            || spec.pages_per_block == 0
+        {
             return wrong("expected flash pages of a multiple of 4 KiB and blocks of at least one");
         }
         if spec.capacity < 64 * PAGE {

@@ -53,7 +53,7 @@ pub enum ProfileError {
 fn suggestion(near: &[String]) -> String {
     match near {
         [] => String::new(),
-        near => format!(": did you mean {}?", near.join(" or ")),
+        near => format!(" (did you mean {}?)", near.join(" or ")),
     }
 }
 

@@ -1,0 +1,220 @@
+//! `spindle profiles`: the storage devices that can be emulated and simulated.
+
+use crate::exit::{Exit, Usage};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
+use device::profile::{self, Profile};
+use report::{Align, Table};
+use std::path::{Path, PathBuf};
+use units::Nanos;
+
+/// The flags of `profiles`.
+#[derive(Debug, Args)]
+pub struct ProfilesArgs {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// List the profiles that come with the program
+    List,
+    /// Show what a device does: capacity, sequential rates, random operations by depth
+    Show {
+        /// A profile's name, or a file that ends in .toml
+        profile: String,
+        /// Seed of all random streams
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Make a profile of a drive that is described in DiskSim's files (.diskspecs, .model, .seek,
+    /// .parv)
+    Import {
+        /// The folder with the drive's files
+        folder: PathBuf,
+        /// Write the profile here instead of to standard output
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Replay a trace on a device alone, one request outstanding, and compare its times with those
+    /// that the trace records
+    Replay {
+        /// A profile's name, or a file that ends in .toml
+        profile: String,
+        /// Lines of: R|W flag LBN count service_us think_us
+        trace: PathBuf,
+        /// Seed of all random streams
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+impl ProfilesArgs {
+    /// Does what the word after `profiles` says; lists without one.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.verb.unwrap_or(Verb::List) {
+            Verb::List => list(self.json)?,
+            Verb::Show { profile, seed } => show(&profile, seed, self.json)?,
+            Verb::Import { folder, output } => import_drive(&folder, output.as_deref())?,
+            Verb::Replay { profile, trace, seed } => replay(&profile, &trace, seed, self.json)?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// What somebody wrote wrong: exit code 2.
+fn usage(error: impl std::fmt::Display) -> anyhow::Error {
+    Usage(error.to_string()).into()
+}
+
+fn list(json: bool) -> anyhow::Result<()> {
+    let profiles = profile::builtin_names().map(profile::find).collect::<Result<Vec<_>, _>>()?;
+    if json {
+        let all: Vec<_> = profiles
+            .iter()
+            .map(|p| serde_json::json!({"name": p.name, "kind": p.kind_name(), "title": p.title}))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    let mut table =
+        Table::new(&[("profile", Align::Left), ("kind", Align::Left), ("what", Align::Left)]);
+    for profile in &profiles {
+        table.row([profile.name.clone(), profile.kind_name(), profile.title.clone()]);
+    }
+    print!("{}", table.text(crate::WIDTH));
+    Ok(())
+}
+
+fn show(name: &str, seed: u64, json: bool) -> anyhow::Result<()> {
+    let profile = profile::load(name).map_err(usage)?;
+    let sheet = profile::measure(&profile, seed).map_err(usage)?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&sheet)?);
+        return Ok(());
+    }
+    print!("{sheet}");
+    for note in &profile.notes {
+        println!("\nNote: {note}");
+    }
+    println!("\nWhere its numbers come from");
+    for (field, source) in &profile.sources {
+        println!("  {field}: {source}");
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    let bytes =
+        std::fs::read(path).map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    // Old drives' files have the odd byte beyond ASCII in their comments.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn import_drive(folder: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+    let entries = std::fs::read_dir(folder)
+        .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
+    let mut files = DriveFiles::default();
+    for entry in entries {
+        let path = entry?.path();
+        let wanted = ["diskspecs", "model", "seek", "parv"];
+        let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_file() && wanted.contains(&ending.as_str()) {
+            files.files.push((path.display().to_string(), read(&path)?));
+        }
+    }
+    files.files.sort();
+    let spec = import(&files).map_err(usage)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let source = format!("imported from the DiskSim files in {name}");
+    let toml = Profile::disk_toml(&format!("{name} (imported)"), &source, &spec)
+        .map_err(anyhow::Error::msg)?;
+    match output {
+        None => print!("{toml}"),
+        Some(path) => {
+            std::fs::write(path, &toml).with_context(|| path.display().to_string())?;
+            eprintln!("spindle: wrote {}", path.display());
+        }
+    }
+    Ok(())
+}
+
+fn replay(name: &str, trace: &Path, seed: u64, json: bool) -> anyhow::Result<()> {
+    let profile = profile::load(name).map_err(usage)?;
+    let entries: Vec<TraceEntry> =
+        parse_trace(&trace.display().to_string(), &read(trace)?).map_err(usage)?;
+    let mut device = profile.build(seed).map_err(usage)?;
+    let result = device::replay(&mut *device, &entries);
+    let measured: Vec<Nanos> = entries.iter().map(|entry| entry.service).collect();
+    let demerit_ms = device::demerit_ms(&measured, &result.service);
+    let (recorded, simulated) = (Summary::of(&measured), Summary::of(&result.service));
+    if json {
+        let value = serde_json::json!({
+            "profile": profile.name, "requests": entries.len(), "demerit_ms": demerit_ms,
+            "from_cache": result.from_cache, "out_of_range": result.out_of_range,
+            "recorded_ms": recorded.json(), "simulated_ms": simulated.json(),
+        });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+        return Ok(());
+    }
+    println!("{}: {} requests replayed (simulated)", profile.name, entries.len());
+    let mut table = Table::new(&[
+        ("service time", Align::Left),
+        ("mean", Align::Right),
+        ("p50", Align::Right),
+        ("p95", Align::Right),
+        ("p99", Align::Right),
+        ("max", Align::Right),
+    ]);
+    table.row(recorded.row("as the trace records it"));
+    table.row(simulated.row("on the model"));
+    print!("{}", table.text(crate::WIDTH));
+    println!(
+        "Demerit figure {demerit_ms:.3} ms ({:.1} % of the recorded mean); {} from the cache.",
+        100.0 * demerit_ms / recorded.mean.as_millis_f64().max(1e-9),
+        result.from_cache
+    );
+    if result.out_of_range > 0 {
+        println!(
+            "{} requests lie beyond the device's end and were refused: is this its trace?",
+            result.out_of_range
+        );
+    }
+    Ok(())
+}
+
+struct Summary {
+    mean: Nanos,
+    quantiles: [Nanos; 4],
+}
+
+impl Summary {
+    fn of(times: &[Nanos]) -> Self {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let count = sorted.len().max(1);
+        let at = |share: f64| {
+            let index = (share * count as f64).ceil() as usize;
+            sorted.get(index.clamp(1, count) - 1).copied().unwrap_or_default()
+        };
+        let total: u64 = sorted.iter().map(|time| time.0).sum();
+        let quantiles = [at(0.5), at(0.95), at(0.99), at(1.0)];
+        Summary { mean: Nanos(total / count as u64), quantiles }
+    }
+
+    fn row(&self, name: &str) -> [String; 6] {
+        let [p50, p95, p99, max] = self.quantiles.map(|time| time.to_string());
+        [name.to_owned(), self.mean.to_string(), p50, p95, p99, max]
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let [p50, p95, p99, max] = self.quantiles.map(Nanos::as_millis_f64);
+        serde_json::json!({
+            "mean": self.mean.as_millis_f64(), "p50": p50, "p95": p95, "p99": p99, "max": max,
+        })
+    }
+}
