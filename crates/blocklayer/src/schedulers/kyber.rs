@@ -90,7 +90,8 @@ fn domain(op: Op) -> usize {
 impl Kyber {
     pub fn new(config: &Resolved) -> Self {
         let target = |name| Some(Nanos(config.tunables.get(name)));
-        let targets = [target("read_lat_nsec"), target("write_lat_nsec"), Some(DISCARD_TARGET), None];
+        let targets =
+            [target("read_lat_nsec"), target("write_lat_nsec"), Some(DISCARD_TARGET), None];
         let mut domains: [Domain; DOMAINS] = Default::default();
         for (at, domain) in domains.iter_mut().enumerate() {
             domain.depth = DEPTH[at];

@@ -1,0 +1,398 @@
+//! bfq: shares of sectors instead of time, by weights, with budgets (B-WF2Q+, Valente and Checconi,
+//! "High Throughput Disk Scheduling with Fair Bandwidth Distribution", 2010).
+
+use super::process_queue::{Q, Queues, Settings};
+use crate::bio::{Bio, IoClass};
+use crate::config::Resolved;
+use crate::requests::{Requests, Rq};
+use crate::scheduler::{Issue, Scheduler, Side, TagClass};
+use units::Nanos;
+
+/// Sectors of a budget before the device's rate is known.
+const FIRST_BUDGET: u64 = 16_384;
+/// The smallest budget is this part of the largest.
+const BUDGET_PARTS: u64 = 32;
+const ASYNC_CHARGE: u64 = 3;
+const RAISE: u64 = 30;
+/// A queue that did nothing for so long counts as an application that starts.
+const RAISE_AFTER_IDLE: Nanos = Nanos::from_secs(2);
+const RAISE_ROTATIONAL: Nanos = Nanos::from_secs(7);
+const RAISE_OTHERS: Nanos = Nanos::from_millis(2500);
+const TIMEOUT_ASYNC: Nanos = Nanos::from_millis(40);
+const SEEKY_JUMPS: u32 = 19;
+const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
+/// More than this in flight at once within so many samples: the device queues by itself.
+const TAGGED: u32 = 3;
+const TAG_SAMPLES: u32 = 32;
+/// A slice must last this long to say something about the device's rate.
+const RATE_TIME: Nanos = Nanos::from_millis(20);
+/// Virtual time in 2⁻²² sectors per weight.
+const SHIFT: u32 = 22;
+
+/// Why a queue lost the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Exhausted,
+    Timeout,
+    TooIdle,
+    NoMore,
+    Preempted,
+}
+
+/// A queue's place in the fair order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    budget: u64,
+    /// Sectors served since it got the device.
+    served: u64,
+    start: u64,
+    finish: u64,
+    waiting: bool,
+    raised_until: Nanos,
+    last_active: Option<Nanos>,
+}
+
+/// The scheduler as of 6.12, without injection, queue merging and soft real-time raising.
+#[derive(Debug)]
+pub(crate) struct Bfq {
+    queues: Queues,
+    shares: Vec<Share>,
+    virtual_time: [u64; 3],
+    active: Option<Q>,
+    active_since: Nanos,
+    idle_until: Option<Nanos>,
+    max_budget: u64,
+    fixed_budget: bool,
+    rate: Option<f64>,
+    timeout_sync: Nanos,
+    low_latency: bool,
+    strict: bool,
+    rotational: bool,
+    tagged: bool,
+    tag_samples: u32,
+    tag_most: u32,
+    nr_requests: u32,
+    now: Nanos,
+}
+
+impl Bfq {
+    pub fn new(config: &Resolved) -> Self {
+        let tunables = &config.tunables;
+        let fixed = tunables.get("max_budget");
+        Bfq {
+            queues: Queues::new(Settings::new(tunables)),
+            shares: Vec::new(),
+            virtual_time: [0; 3],
+            active: None,
+            active_since: Nanos::ZERO,
+            idle_until: None,
+            max_budget: if fixed == 0 { FIRST_BUDGET } else { fixed },
+            fixed_budget: fixed != 0,
+            rate: None,
+            timeout_sync: Nanos::from_millis(tunables.get("timeout_sync")),
+            low_latency: tunables.get("low_latency") == 1,
+            strict: tunables.get("strict_guarantees") == 1,
+            rotational: config.rotational,
+            tagged: true,
+            tag_samples: 0,
+            tag_most: 0,
+            nr_requests: config.nr_requests,
+            now: Nanos::ZERO,
+        }
+    }
+
+    fn is_raised(&self, q: Q) -> bool {
+        self.shares[q].raised_until > self.now
+    }
+
+    /// (8 − level) · 10, thirty times that while raised.
+    fn weight(&self, q: Q) -> u64 {
+        let own = (8 - u64::from(self.queues[q].level.min(7))) * 10;
+        if self.is_raised(q) { own * RAISE } else { own }
+    }
+
+    fn is_busy(&self, q: Q) -> bool {
+        !self.queues[q].is_empty() || self.queues[q].in_flight > 0 || self.active == Some(q)
+    }
+
+    /// Whether the queues that want the device are not all alike: then a queue that is not waited
+    /// for would lose its share.
+    fn is_asymmetric(&self) -> bool {
+        let busy = |q: &Q| self.is_busy(*q);
+        let mut kinds = (0..self.shares.len())
+            .filter(busy)
+            .map(|q| (self.weight(q), self.queues[q].class, self.queues[q].sync));
+        let first = kinds.next();
+        kinds.any(|kind| Some(kind) != first)
+    }
+
+    fn is_seeky(&self, q: Q) -> bool {
+        self.queues[q].jumps.count_ones() > SEEKY_JUMPS
+    }
+
+    /// How long to wait for more from an empty queue; None: not at all.
+    fn wait_for(&self, q: Q) -> Option<Nanos> {
+        let (queue, idle) = (&self.queues[q], self.queues.settings.slice_idle);
+        if !queue.sync || idle == Nanos::ZERO || queue.class == IoClass::Idle {
+            return None;
+        }
+        let slow = queue.think.is_valid() && queue.think.value() > idle.0;
+        let seeky = self.is_seeky(q);
+        let for_throughput = (self.rotational && !self.tagged)
+            || (!seeky && !slow && (self.rotational || !self.tagged));
+        let needed = self.strict || (!slow && self.is_asymmetric());
+        let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
+        let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
+        (for_throughput || needed).then_some(wait)
+    }
+
+    /// A queue gets requests again: it enters at the virtual time, or where it ended if that is
+    /// later.
+    fn enter(&mut self, q: Q) {
+        if self.shares[q].waiting || self.active == Some(q) {
+            return;
+        }
+        let weight = self.weight(q);
+        let max_budget = self.max_budget;
+        let class = self.queues[q].class as usize;
+        let share = &mut self.shares[q];
+        if share.budget == 0 || !self.queues[q].sync {
+            share.budget = max_budget;
+        }
+        share.start = share.finish.max(self.virtual_time[class]);
+        share.finish = share.start + (share.budget << SHIFT) / weight;
+        share.waiting = true;
+    }
+
+    /// Of the first class that has any: those whose service may have started, the earliest finish.
+    fn next_queue(&mut self) -> Option<Q> {
+        let waiting = |q: &Q| self.shares[*q].waiting;
+        let class = (0..self.shares.len()).filter(waiting).map(|q| self.queues[q].class).min()?;
+        let of_class: Vec<Q> = (0..self.shares.len())
+            .filter(|q| self.shares[*q].waiting && self.queues[*q].class == class)
+            .collect();
+        let time = &mut self.virtual_time[class as usize];
+        let earliest = of_class.iter().map(|q| self.shares[*q].start).min()?;
+        *time = (*time).max(earliest);
+        let eligible = of_class.into_iter().filter(|q| self.shares[*q].start <= *time);
+        eligible.min_by_key(|q| (self.shares[*q].finish, *q))
+    }
+
+    fn activate(&mut self, q: Q, now: Nanos) {
+        self.shares[q].waiting = false;
+        self.shares[q].served = 0;
+        self.queues[q].sent = 0;
+        self.queues[q].fifo_seen = false;
+        self.active = Some(q);
+        self.active_since = now;
+        self.idle_until = None;
+    }
+
+    fn expire(&mut self, reason: Reason, now: Nanos) {
+        self.idle_until = None;
+        let Some(q) = self.active.take() else { return };
+        let sync = self.queues[q].sync;
+        self.measure_rate(q, now);
+        let weight = self.weight(q);
+        let next = self.next_budget(q, reason);
+        let share = &mut self.shares[q];
+        let charge = if sync { share.served } else { share.served * ASYNC_CHARGE };
+        share.finish = share.start + (charge << SHIFT) / weight;
+        share.budget = next;
+        if !self.queues[q].is_empty() {
+            self.enter(q);
+        }
+    }
+
+    fn next_budget(&self, q: Q, reason: Reason) -> u64 {
+        let share = &self.shares[q];
+        let least = (self.max_budget / BUDGET_PARTS).max(1);
+        let in_flight = self.queues[q].in_flight > 0;
+        let next = match reason {
+            _ if !self.queues[q].sync => self.max_budget,
+            Reason::Exhausted => share.budget * 4,
+            Reason::Timeout => share.budget * 2,
+            Reason::TooIdle if !in_flight && share.budget > 5 * least => share.budget - 4 * least,
+            Reason::TooIdle if !in_flight => least,
+            Reason::NoMore => share.served,
+            Reason::TooIdle | Reason::Preempted => share.budget,
+        };
+        next.clamp(least, self.max_budget)
+    }
+
+    /// The largest budget is what the device moves in timeout_sync at its best.
+    fn measure_rate(&mut self, q: Q, now: Nanos) {
+        let time = now.saturating_sub(self.active_since);
+        if self.fixed_budget || time < RATE_TIME || self.is_seeky(q) {
+            return;
+        }
+        let sample = self.shares[q].served as f64 / time.as_secs_f64();
+        let rate = self.rate.map_or(sample, |rate| (rate * 7.0 + sample) / 8.0);
+        self.rate = Some(rate);
+        self.max_budget = ((rate * self.timeout_sync.as_secs_f64()) as u64).max(BUDGET_PARTS);
+    }
+
+    fn select(&mut self, requests: &Requests, now: Nanos) -> Result<(Q, Rq), Issue> {
+        if let Some(q) = self.active {
+            match self.go_on(q, requests, now) {
+                Ok(rq) => return Ok((q, rq)),
+                Err(Ok(wait)) => return Err(wait),
+                Err(Err(reason)) => self.expire(reason, now),
+            }
+        }
+        let Some(q) = self.next_queue() else { return Err(Issue::Nothing) };
+        // The idle class has the device to itself or not at all.
+        if self.queues[q].class == IoClass::Idle && self.queues.in_flight > 0 {
+            return Err(Issue::Nothing);
+        }
+        self.activate(q, now);
+        self.queues.choose(q, requests, now).map(|rq| (q, rq)).ok_or(Issue::Nothing)
+    }
+
+    /// The active queue's next request; or what to wait for; or why it must go.
+    fn go_on(
+        &mut self,
+        q: Q,
+        requests: &Requests,
+        now: Nanos,
+    ) -> Result<Rq, Result<Issue, Reason>> {
+        let sync = self.queues[q].sync;
+        let end = self.active_since + if sync { self.timeout_sync } else { TIMEOUT_ASYNC };
+        if end <= now && self.shares[q].served > 0 {
+            return Err(Err(Reason::Timeout));
+        }
+        if let Some(rq) = self.queues.choose(q, requests, now) {
+            let share = &self.shares[q];
+            let fits = share.served + requests[rq].count <= share.budget || share.served == 0;
+            self.idle_until = None;
+            return if fits { Ok(rq) } else { Err(Err(Reason::Exhausted)) };
+        }
+        let Some(wait) = self.wait_for(q) else { return Err(Err(Reason::NoMore)) };
+        if self.queues[q].in_flight > 0 {
+            return Err(Ok(Issue::WaitUntil(end)));
+        }
+        let until = *self.idle_until.get_or_insert(now + wait);
+        match now < until {
+            true => Err(Ok(Issue::WaitUntil(until.min(end)))),
+            false => Err(Err(Reason::TooIdle)),
+        }
+    }
+
+    fn preempts(&self, q: Q) -> bool {
+        let Some(active) = self.active.filter(|active| *active != q) else { return false };
+        let (new, old) = (&self.queues[q], &self.queues[active]);
+        new.class < old.class
+            || new.class == old.class && self.is_raised(q) && !self.is_raised(active)
+    }
+
+    /// A sync queue that starts, or was idle for long, is taken for an application that somebody
+    /// waits for.
+    fn consider_raising(&mut self, q: Q, now: Nanos) {
+        let share = &mut self.shares[q];
+        let idle = share.last_active.is_none_or(|last| last + RAISE_AFTER_IDLE <= now);
+        share.last_active = Some(now);
+        if self.low_latency && idle && self.queues[q].sync {
+            let time = if self.rotational { RAISE_ROTATIONAL } else { RAISE_OTHERS };
+            share.raised_until = now + time;
+        }
+    }
+
+    fn estimate_tags(&mut self) {
+        let out = self.queues.in_flight;
+        self.tag_most = self.tag_most.max(out);
+        if self.queues.held + out as usize <= TAGGED as usize {
+            return;
+        }
+        self.tag_samples += 1;
+        if self.tag_samples >= TAG_SAMPLES {
+            self.tagged = self.tag_most > TAGGED;
+            (self.tag_samples, self.tag_most) = (0, 0);
+        }
+    }
+}
+
+impl Scheduler for Bfq {
+    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+        self.now = now;
+        let sync = requests[rq].sync;
+        let q = self.queues.insert(rq, sync, requests, now);
+        self.shares.resize(self.queues.all.len(), Share::default());
+        self.consider_raising(q, now);
+        let preempts = self.preempts(q);
+        self.enter(q);
+        if preempts {
+            self.expire(Reason::Preempted, now);
+        }
+    }
+
+    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+        self.now = now;
+        match self.select(requests, now) {
+            Ok((q, rq)) => {
+                let count = requests[rq].count;
+                let busy = (0..self.shares.len())
+                    .filter(|other| self.shares[*other].waiting || *other == q)
+                    .filter(|other| self.queues[*other].class == self.queues[q].class);
+                let weights: u64 = busy.map(|other| self.weight(other)).sum();
+                let class = self.queues[q].class as usize;
+                self.virtual_time[class] += (count << SHIFT) / weights.max(1);
+                self.shares[q].served += count;
+                self.queues.send(rq, requests);
+                Issue::Issue(rq)
+            }
+            Err(instead) => instead,
+        }
+    }
+
+    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+        self.now = now;
+        let q = self.queues.complete(rq, requests, now);
+        self.shares[q].last_active = Some(now);
+        self.estimate_tags();
+    }
+
+    fn len(&self) -> usize {
+        self.queues.held
+    }
+
+    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+        let q = self.queues.find(&bio.context, bio.is_sync())?;
+        self.queues[q].sorted.at(bio.end())
+    }
+
+    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+        self.queues.neighbour(requests, rq, side)
+    }
+
+    fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
+        self.queues.find(&bio.context, bio.is_sync()) == Some(requests[rq].word as usize)
+    }
+
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+        self.queues.moved(rq, old_start, requests);
+    }
+
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+        self.queues.absorbed(into, gone, requests);
+    }
+
+    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised.
+    fn tag_limit(&self, class: TagClass) -> u32 {
+        let raised = (0..self.shares.len()).any(|q| self.is_busy(q) && self.is_raised(q));
+        let sixteenths = match (class, raised) {
+            (TagClass::Read, _) => return u32::MAX,
+            (TagClass::SyncWrite, false) => 12,
+            (TagClass::SyncWrite, true) => 6,
+            (TagClass::Async, false) => 8,
+            (TagClass::Async, true) => 3,
+        };
+        (self.nr_requests * sixteenths / 16).max(1)
+    }
+
+    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+        self.queues.drain(out);
+        self.shares.iter_mut().for_each(|share| share.waiting = false);
+        self.active = None;
+        self.idle_until = None;
+    }
+}

@@ -1,0 +1,251 @@
+//! Hand-worked schedules; the same examples stand in docs/scheduler.
+
+use crate::world::{Logger, Run, drive, ms, play, read, write};
+use blocklayer::{Bio, Config, IoClass, Kernel};
+use units::Nanos;
+
+/// One request at a time at the device.
+fn one_at_a_time(kernel: Kernel, scheduler: &str) -> Config {
+    let mut config = Config::new(kernel, 1).with_scheduler(scheduler);
+    config.one_beyond = false;
+    config
+}
+
+fn at_zero(bios: Vec<Bio>) -> Vec<(Nanos, Bio)> {
+    bios.into_iter().map(|bio| (Nanos::ZERO, bio)).collect()
+}
+
+/// Each of 1 ms, all but the first (at sector 0, from process 9) waiting.
+fn order(config: &Config, bios: Vec<Bio>) -> Vec<u64> {
+    let mut all = vec![(Nanos::ZERO, read(999, 0, 9))];
+    all.extend(bios.into_iter().map(|bio| (Nanos(1000), bio)));
+    let run = play(config, Logger::new(1, ms(1)), &all);
+    run.starts()[1..].to_vec()
+}
+
+#[test]
+fn noop_keeps_the_order_and_merges() {
+    let config = one_at_a_time(Kernel::V2_6_32, "noop");
+    let bios = vec![read(0, 800, 1), read(1, 100, 1), read(2, 500, 1), read(3, 808, 1)];
+    assert_eq!(order(&config, bios.clone()), [800, 100, 500]);
+    // 2.6.18 compares only with the last one.
+    let config = one_at_a_time(Kernel::V2_6_18, "noop");
+    assert_eq!(order(&config, bios), [800, 100, 500, 808]);
+}
+
+#[test]
+fn none_passes_on() {
+    let config = Config::new(Kernel::V6_12, 2).with_scheduler("none");
+    let bios = at_zero(vec![read(0, 800, 1), read(1, 100, 2), read(2, 500, 3), read(3, 300, 4)]);
+    let run = play(&config, Logger::new(2, ms(1)), &bios);
+    // Two tags: the third and fourth sleep until the first two are done.
+    assert_eq!(run.log, [(0, 800), (0, 100), (1000, 500), (1000, 300)]);
+    assert_eq!(run.layer.counters().sleeps, 2);
+}
+
+#[test]
+fn deadline_serves_two_read_batches_then_writes() {
+    let config = one_at_a_time(Kernel::V3_10, "deadline").with("fifo_batch", 2);
+    let mut bios: Vec<_> = (0..6).map(|i| read(i, 1000 + i * 100, 1)).collect();
+    bios.extend((6..9).map(|i| write(i, 5000 + i * 100, 2)));
+    // The first read was a batch of its own, and no write waited. Then reads (starved 1), reads
+    // (2), writes, and so on; the last batch of writes has one.
+    let expected = [1000, 1100, 1200, 1300, 5600, 5700, 1400, 1500, 5800];
+    assert_eq!(order(&config, bios), expected);
+}
+
+#[test]
+fn deadline_of_2_6_18_ends_a_batch_at_every_gap() {
+    let config = one_at_a_time(Kernel::V2_6_18, "deadline");
+    let mut bios: Vec<_> = (0..6).map(|i| read(i, 1000 + i * 100, 1)).collect();
+    bios.extend((6..9).map(|i| write(i, 5000 + i * 100, 2)));
+    let expected = [1000, 1100, 5600, 1200, 1300, 5700, 1400, 1500, 5800];
+    assert_eq!(order(&config, bios), expected);
+}
+
+#[test]
+fn deadline_starts_at_the_oldest_when_it_expired() {
+    // Service 10 ms, batches of three: the first ends at 30 ms. 2000 would be next, but 900, which
+    // came before it, has expired if reads expire after 25 ms.
+    let config = one_at_a_time(Kernel::V3_10, "deadline").with("fifo_batch", 3);
+    let first = [read(0, 1000, 1), read(1, 1100, 1), read(2, 1200, 1), read(3, 900, 2)];
+    let mut bios = at_zero(first.to_vec());
+    bios.push((ms(1), read(4, 2000, 1)));
+    let run = play(&config.clone().with("read_expire", 25), Logger::new(1, ms(10)), &bios);
+    assert_eq!(run.starts(), [1000, 1100, 1200, 900, 2000]);
+    let run = play(&config, Logger::new(1, ms(10)), &bios);
+    assert_eq!(run.starts(), [1000, 1100, 1200, 2000, 900]);
+}
+
+#[test]
+fn mq_deadline_serves_classes_in_order_and_ages_the_lower() {
+    let config = one_at_a_time(Kernel::V6_12, "mq-deadline")
+        .with_nr_requests(64)
+        .with("prio_aging_expire", 5);
+    let class = |mut bio: Bio, class| {
+        bio.context.class = class;
+        bio
+    };
+    let bios: Vec<_> = (0..8)
+        .map(|i| read(i, 1000 + i * 100, 1))
+        .chain([class(read(8, 50, 2), IoClass::Idle), class(read(9, 9000, 3), IoClass::RealTime)])
+        .collect();
+    // RealTime first; Idle would be last, but after 5 ms (at 6 ms, the first free moment after
+    // 5.001) it is old enough.
+    let expected = [9000, 1000, 1100, 1200, 1300, 50, 1400, 1500, 1600, 1700];
+    assert_eq!(order(&config, bios), expected);
+}
+
+#[test]
+fn kyber_serves_domains_in_turn() {
+    let config = one_at_a_time(Kernel::V6_12, "kyber").with_nr_requests(64);
+    let mut bios: Vec<_> = (0..18).map(|i| read(i, 1000 + i * 100, 1)).collect();
+    bios.extend((18..28).map(|i| write(i, 10_000 + i * 100, 2)));
+    let got: String = order(&config, bios)
+        .into_iter()
+        .map(|start| if start < 10_000 { 'r' } else { 'w' })
+        .collect();
+    // Sixteen reads with the very first one, eight writes, what is left.
+    assert_eq!(got, format!("{}{}{}{}", "r".repeat(15), "w".repeat(8), "r".repeat(3), "ww"));
+}
+
+/// Two processes, each reads its own region in sequence, the next 0.1 ms after the last is done.
+fn two_readers(config: &Config, service: Nanos, each: u64) -> Run {
+    let start = |process: u32, i: u64| u64::from(process) * 1_000_000 + i * 8;
+    let first = at_zero(vec![read(0, start(1, 0), 1), read(1_000_000, start(2, 0), 2)]);
+    drive(config, Logger::new(1, service), &first, |done| {
+        let i = done.id % 1_000_000 + 1;
+        let next = read(done.id + 1, start(done.process, i), done.process);
+        if i < each { vec![(Nanos::from_micros(100), next)] } else { Vec::new() }
+    })
+}
+
+/// How many requests one region gets before the other's turn, and how often the turn changes.
+fn turns(run: &Run) -> Vec<usize> {
+    let regions: Vec<u64> = run.starts().iter().map(|start| start / 1_000_000).collect();
+    regions.chunk_by(|a, b| a == b).map(<[u64]>::len).collect()
+}
+
+#[test]
+fn noop_and_deadline_alternate_where_cfq_and_anticipatory_wait() {
+    let alternate = two_readers(&one_at_a_time(Kernel::V2_6_18, "noop"), ms(1), 100);
+    assert!(turns(&alternate).iter().all(|turn| *turn <= 2), "{:?}", turns(&alternate));
+    for (kernel, scheduler) in [
+        (Kernel::V2_6_18, "anticipatory"),
+        (Kernel::V2_6_18, "cfq"),
+        (Kernel::V2_6_32, "cfq"),
+        (Kernel::V3_10, "cfq"),
+        (Kernel::V6_12, "bfq"),
+    ] {
+        let run = two_readers(&one_at_a_time(kernel, scheduler), ms(1), 400);
+        let turns = turns(&run);
+        assert!(turns.len() <= 20, "{kernel} {scheduler}: {turns:?}");
+        assert!(run.layer.counters().idle_waiting > ms(20), "{kernel} {scheduler}");
+    }
+}
+
+#[test]
+fn cfq_slices_last_100_ms_and_idle_8() {
+    // 1.1 ms a request and its think time; a slice of 100 ms has those sent before it ends: at
+    // 0, 1.1, … 99.0: 91.
+    for kernel in [Kernel::V2_6_18, Kernel::V2_6_32] {
+        let run = two_readers(&one_at_a_time(kernel, "cfq"), ms(1), 300);
+        let turns = turns(&run);
+        assert!(turns[..5].iter().all(|turn| (90..=92).contains(turn)), "{kernel}: {turns:?}");
+    }
+    // The last request of process 1 is followed by 8 ms of waiting for it.
+    let run = two_readers(&one_at_a_time(Kernel::V2_6_18, "cfq"), ms(1), 20);
+    let changed = run.log.windows(2).find(|pair| pair[1].1 / 1_000_000 == 2).unwrap();
+    assert_eq!(changed[1].0 - changed[0].0, 1_000 + 8_000);
+}
+
+#[test]
+fn cfq_of_rhel_5_serialises_direct_writers_in_one_async_queue() {
+    // 40 direct writers, one each: all in one queue, sent in visits of quantum; a reader that
+    // comes takes the device from them.
+    let config = Config::new(Kernel::V2_6_18, 1).with_scheduler("cfq");
+    let mut bios: Vec<_> = (0..40u64)
+        .map(|i| {
+            let mut bio = write(i, 10_000 + i * 1000, i as u32);
+            bio.sync = true;
+            (Nanos::ZERO, bio)
+        })
+        .collect();
+    bios.push((ms(2) + Nanos(500), read(40, 5, 99)));
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    let place = run.starts().iter().position(|start| *start == 5).unwrap();
+    // The visit it met is sent first: quantum 4 and what the driver had taken.
+    assert!((4..=9).contains(&place), "read went out as number {place}");
+}
+
+#[test]
+fn cfq_shares_time_by_priority() {
+    // Level 0 has slices of 180 ms, level 7 of 40.
+    let config = one_at_a_time(Kernel::V2_6_32, "cfq");
+    let start = |process: u32, i: u64| u64::from(process) * 1_000_000 + i * 8;
+    let level = |mut bio: Bio| {
+        bio.context.level = if bio.context.process == 1 { 0 } else { 7 };
+        bio
+    };
+    let first =
+        at_zero(vec![level(read(0, start(1, 0), 1)), level(read(1_000_000, start(2, 0), 2))]);
+    let run = drive(&config, Logger::new(1, ms(1)), &first, |done| {
+        let i = done.id % 1_000_000 + 1;
+        let next = level(read(done.id + 1, start(done.process, i), done.process));
+        if i < 800 { vec![(Nanos::from_micros(100), next)] } else { Vec::new() }
+    });
+    let turns = turns(&run);
+    assert!((163..=165).contains(&turns[0]), "{turns:?}");
+    assert!((36..=38).contains(&turns[1]), "{turns:?}");
+}
+
+#[test]
+fn anticipatory_waits_6_ms_and_drains_at_a_change() {
+    // Process 1 reads once and is gone; process 2's read, far away, waits for 6 ms after it.
+    let config = Config::new(Kernel::V2_6_18, 32).with_scheduler("anticipatory");
+    let bios = at_zero(vec![read(0, 0, 1), read(1, 50_000_000, 2)]);
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    assert_eq!(run.log, [(0, 0), (7_000, 50_000_000)]);
+    // Near ones (8192 sectors) need not wait.
+    let bios = at_zero(vec![read(0, 0, 1), read(1, 5_000, 2)]);
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    assert_eq!(run.log, [(0, 0), (0, 5_000)]);
+    // A write after reads waits until all of them are back.
+    let mut bios = at_zero(vec![read(0, 0, 1), read(1, 100, 1), write(2, 200, 2)]);
+    bios[2].0 = Nanos(1);
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    assert_eq!(run.starts(), [0, 100, 200]);
+    assert!(run.log[2].0 >= 2_000, "{:?}", run.log);
+}
+
+#[test]
+fn bfq_shares_sectors_by_weight() {
+    // Levels 0 and 4 weigh 80 and 40; without low_latency the sectors go 2 : 1.
+    let config = one_at_a_time(Kernel::V6_12, "bfq").with("low_latency", 0);
+    let start = |process: u32, i: u64| u64::from(process) * 1_000_000_000 + i * 8;
+    let level = |mut bio: Bio| {
+        bio.context.level = if bio.context.process == 1 { 0 } else { 4 };
+        bio
+    };
+    let first = at_zero(vec![level(read(0, start(1, 0), 1)), level(read(1 << 32, start(2, 0), 2))]);
+    let run = drive(&config, Logger::new(1, ms(1)), &first, |done| {
+        let i = done.id % (1 << 32) + 1;
+        let next = level(read(done.id + 1, start(done.process, i), done.process));
+        if done.at < Nanos::from_secs(20) { vec![(Nanos::from_micros(100), next)] } else { vec![] }
+    });
+    let first = run.done.iter().filter(|done| done.process == 1).count() as f64;
+    let ratio = first / (run.done.len() as f64 - first);
+    assert!((1.8..2.2).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn write_back_is_told_of_congestion() {
+    let config = Config::new(Kernel::V2_6_18, 1).with_scheduler("deadline");
+    let mut layer = blocklayer::BlockLayer::new(&config, Logger::new(1, ms(1))).unwrap();
+    let accepted = (0..200).take_while(|i| {
+        layer.submit(write(*i, i * 100, 1), Nanos::ZERO) == blocklayer::Submitted::Accepted
+            && !layer.congested(true)
+    });
+    assert_eq!(accepted.count(), 112);
+    assert!(!layer.congested(false));
+}
