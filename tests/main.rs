@@ -6,5 +6,6 @@ mod compare;
 mod guard;
 mod inspect;
 mod machine;
+mod profiles;
 mod restore;
 mod words;

@@ -177,11 +177,13 @@ impl Admission {
         }
     }
 
-    /// If there is room, someone sleeps and nobody is on the way, wakes one.
+    /// Whether someone sleeps and nobody is on the way.
+    pub fn sleepers_need_a_nudge(&self) -> bool {
+        self.woken_total == 0 && self.waiters.iter().any(|waiting| !waiting.is_empty())
+    }
+
+    /// Wakes one, if there is room: a woken task may have found its place without a request.
     pub fn nudge(&mut self, limits: [u32; 3], woken: &mut Vec<u32>) {
-        if self.woken_total > 0 || self.waiters.iter().all(VecDeque::is_empty) {
-            return;
-        }
         match self.rule {
             Rule::Pool => {
                 for class in 0..2 {

@@ -212,7 +212,9 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             if run || self.timer.is_some_and(|timer| timer <= at) {
                 self.dispatch(at);
             }
-            self.admission.nudge(self.tag_limits(), &mut outcome.woken);
+            if self.admission.sleepers_need_a_nudge() {
+                self.admission.nudge(self.tag_limits(), &mut outcome.woken);
+            }
         }
         self.pass(now);
     }

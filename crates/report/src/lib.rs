@@ -17,7 +17,7 @@ pub use json::json;
 pub use markdown::markdown;
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};
-pub use words::{count, percent, run_name, verdict_word};
+pub use words::{count, percent, run_name, verdict_word, wrap};
 
 #[cfg(test)]
 mod tests;

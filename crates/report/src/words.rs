@@ -108,7 +108,7 @@ pub fn run_name(started_at: i64, target: &str) -> String {
 }
 
 /// Breaks text into lines of at most `width` columns, the later ones indented by `indent`.
-pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> String {
+pub fn wrap(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {

@@ -40,10 +40,6 @@ impl Directions {
         self.trees[READ].len() + self.trees[WRITE].len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.trees.iter().all(Sorted::is_empty)
-    }
-
     pub fn expired(&self, dir: usize, requests: &Requests, now: Nanos) -> bool {
         self.fifos[dir].head().is_some_and(|rq| requests[rq].deadline <= now)
     }

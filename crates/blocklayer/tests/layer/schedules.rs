@@ -86,14 +86,19 @@ fn mq_deadline_serves_classes_in_order_and_ages_the_lower() {
         bio.context.class = class;
         bio
     };
-    let bios: Vec<_> = (0..8)
-        .map(|i| read(i, 1000 + i * 100, 1))
-        .chain([class(read(8, 50, 2), IoClass::Idle), class(read(9, 9000, 3), IoClass::RealTime)])
-        .collect();
-    // RealTime first; Idle would be last, but after 5 ms (at 6 ms, the first free moment after
-    // 5.001) it is old enough.
-    let expected = [9000, 1000, 1100, 1200, 1300, 50, 1400, 1500, 1600, 1700];
-    assert_eq!(order(&config, bios), expected);
+    // A read of a millisecond at 0 from nobody in particular, then at 1 µs one of the idle and one
+    // of the real-time class, and each millisecond one of the default class.
+    let mut bios = vec![
+        (Nanos::ZERO, read(100, 0, 9)),
+        (Nanos(1000), class(read(101, 50, 2), IoClass::Idle)),
+        (Nanos(1000), class(read(102, 9000, 3), IoClass::RealTime)),
+    ];
+    bios.extend((0..8).map(|i| (ms(i) + Nanos(1000), read(i, 1000 + i * 100, 1))));
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    // Real time first; idle would be last, but at 6 ms, the first free moment after 5.001 ms, it
+    // is old enough, and the default class has nothing as old.
+    let expected = [0, 9000, 1000, 1100, 1200, 1300, 50, 1400, 1500, 1600, 1700];
+    assert_eq!(run.starts(), expected);
 }
 
 #[test]
@@ -248,4 +253,76 @@ fn write_back_is_told_of_congestion() {
     });
     assert_eq!(accepted.count(), 112);
     assert!(!layer.congested(false));
+}
+
+#[test]
+fn a_barrier_of_2_6_drains_and_goes_alone() {
+    // Depth 4, 1 ms each on four servers. Two writes, a barrier write, a write after it.
+    let config = Config::new(Kernel::V2_6_18, 4).with_scheduler("deadline");
+    let mut bios = vec![write(0, 500, 1), write(1, 100, 1), write(2, 300, 1), write(3, 50, 1)];
+    bios[2].fua = true;
+    bios[3].sync = true;
+    let run = play(&config, Logger::new(4, ms(1)), &at_zero(bios));
+    // The drained ones in one sweep at 0; at 1 ms a flush alone, at 2 ms the barrier, then the rest.
+    assert_eq!(run.log, [(0, 100), (0, 500), (1000, 0), (2000, 300), (3000, 50)]);
+    assert_eq!(run.commands[2].1.op, device::Op::Flush);
+    assert!(run.commands[3].1.fua);
+}
+
+#[test]
+fn flushes_from_3_10_on_are_shared_and_drain_nothing() {
+    let config = Config::new(Kernel::V3_10, 4).with_scheduler("noop");
+    let flush = |id, at| (at, Bio { op: device::Op::Flush, ..write(id, 0, id as u32) });
+    let mut bios: Vec<_> = (0..5).map(|id| flush(id, Nanos(id * 1000))).collect();
+    bios.push((Nanos(2000), write(5, 100, 9)));
+    let run = play(&config, Logger::new(4, ms(1)), &bios);
+    // The first alone, the four that came meanwhile together; the write waits for none.
+    assert_eq!(run.log, [(0, 0), (2, 100), (1000, 0)]);
+    assert_eq!(run.layer.counters().dispatched, [0, 1, 2, 0]);
+}
+
+#[test]
+fn an_empty_queue_of_2_6_is_plugged_for_3_ms_or_four_requests() {
+    let config = Config::new(Kernel::V2_6_18, 1).with_scheduler("noop");
+    let run_with = |count: u64| {
+        let mut layer = blocklayer::BlockLayer::new(&config, Logger::new(1, ms(1))).unwrap();
+        for i in 0..count {
+            let _ = layer.submit(write(i, i * 100, 1), Nanos::ZERO);
+        }
+        (layer.view().queued, layer.next_event())
+    };
+    assert_eq!(run_with(3), (3, Some(ms(3))));
+    // The fourth opens it: one at the device, one more taken by the driver.
+    assert_eq!(run_with(4), (3, Some(ms(1))));
+}
+
+#[test]
+fn neighbours_become_one_request_up_to_the_limit() {
+    for (kernel, scheduler, most) in [
+        (Kernel::V2_6_18, "deadline", 1024),
+        (Kernel::V3_10, "cfq", 1024),
+        (Kernel::V6_12, "mq-deadline", 2560),
+    ] {
+        let config = one_at_a_time(kernel, scheduler).with_nr_requests(64);
+        let mut bios = vec![(Nanos::ZERO, read(999, 9_000_000, 9))];
+        // From the middle backwards and forwards, 8 sectors each.
+        let near = (0..400).map(|i| if i % 2 == 0 { 4000 + i * 4 } else { 4000 - i * 4 - 4 });
+        bios.extend(
+            near.enumerate().map(|(i, start)| (Nanos(1000 + i as u64), read(i as u64, start, 1))),
+        );
+        let run = play(&config, Logger::new(1, ms(1)), &bios);
+        let sizes: Vec<u64> = run.commands[1..].iter().map(|c| c.1.count.0).collect();
+        assert!(sizes.iter().all(|size| *size <= most), "{kernel} {scheduler}: {sizes:?}");
+        assert!(sizes.len() <= 400 * 8 / most as usize + 3, "{kernel} {scheduler}: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_deep_writer_saw_tooths_above_its_pool() {
+    // One writer that always has more: it takes 32 in a batch above a full pool of 128.
+    let config = Config::new(Kernel::V4_19, 32).with_scheduler("deadline");
+    let bios = at_zero((0..2000).map(|i| write(i, i * 1000, 1)).collect());
+    let run = play(&config, Logger::new(1, ms(1)), &bios);
+    assert!((128..=160).contains(&run.most_allocated), "{}", run.most_allocated);
+    assert!(run.layer.device().most_out <= 32);
 }

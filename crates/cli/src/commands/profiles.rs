@@ -81,12 +81,10 @@ fn list(json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(());
     }
-    let mut table =
-        Table::new(&[("profile", Align::Left), ("kind", Align::Left), ("what", Align::Left)]);
     for profile in &profiles {
-        table.row([profile.name.clone(), profile.kind_name(), profile.title.clone()]);
+        println!("{:<18}{}", profile.name, profile.kind_name());
+        println!("    {}", report::wrap(&profile.title, crate::WIDTH - 4, 4));
     }
-    print!("{}", table.text(crate::WIDTH));
     Ok(())
 }
 
@@ -97,13 +95,18 @@ fn show(name: &str, seed: u64, json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string_pretty(&sheet)?);
         return Ok(());
     }
-    print!("{sheet}");
+    for line in sheet.to_string().lines() {
+        match line.chars().count() > crate::WIDTH {
+            true => println!("{}", report::wrap(line, crate::WIDTH, 2)),
+            false => println!("{line}"),
+        }
+    }
     for note in &profile.notes {
-        println!("\nNote: {note}");
+        println!("\n{}", report::wrap(&format!("Note: {note}"), crate::WIDTH, 2));
     }
     println!("\nWhere its numbers come from");
     for (field, source) in &profile.sources {
-        println!("  {field}: {source}");
+        println!("  {}", report::wrap(&format!("{field}: {source}"), crate::WIDTH - 2, 4));
     }
     Ok(())
 }
