@@ -50,7 +50,7 @@ pub fn run<D: Device + ?Sized>(
     check(spec, &*device)?;
     let layer = BlockLayer::new(spec.queue, device)?;
     let mut simulation = Simulation::new(spec, layer);
-    simulation.to_the_end(stop, each_second)?;
+    simulation.go_on_to_the_end(stop, each_second)?;
     Ok(simulation.result())
 }
 
@@ -136,7 +136,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.spec.warmup + self.spec.measure
     }
 
-    fn to_the_end(
+    fn go_on_to_the_end(
         &mut self,
         stop: &AtomicBool,
         each_second: &mut dyn FnMut(&Progress),

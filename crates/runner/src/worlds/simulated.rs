@@ -98,19 +98,9 @@ impl SimulatedWorld {
                 _ => {}
             }
         }
-        let resolved = config.resolve().map_err(|error| error.to_string())?;
-        match NOT_MODELLED.contains(&resolved.scheduler) {
-            true => Err(not_modelled(resolved.scheduler)),
-            false => Ok(config),
-        }
+        config.resolve().map_err(|error| error.to_string())?;
+        Ok(config)
     }
-}
-
-/// Schedulers that kernels have and this version does not.
-const NOT_MODELLED: [&str; 2] = ["anticipatory", "bfq"];
-
-fn not_modelled(scheduler: &str) -> String {
-    format!("this version does not model {scheduler}")
 }
 
 /// Splits `,turnaround=20us` off.
@@ -166,14 +156,8 @@ fn missing() -> BTreeMap<Factor, String> {
 
 impl World for SimulatedWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
-        let mut config = self.usual();
-        let mut schedulers = self.kernel.schedulers().to_vec();
-        schedulers.retain(|name| !NOT_MODELLED.contains(name));
-        let mut usual = config.resolve().map_err(usage)?;
-        if NOT_MODELLED.contains(&usual.scheduler) {
-            config.scheduler = schedulers.first().map(|name| (*name).to_owned());
-            usual = config.resolve().map_err(usage)?;
-        }
+        let usual = self.usual().resolve().map_err(usage)?;
+        let schedulers = self.kernel.schedulers();
         let mut current = BTreeMap::from([
             (Factor::Scheduler, level(usual.scheduler)),
             (Factor::NrRequests, level(usual.nr_requests)),
@@ -185,7 +169,7 @@ impl World for SimulatedWorld {
         let capacity = self.capacity.bytes();
         Ok(Offer {
             current,
-            all: [(Factor::Scheduler, schedulers.into_iter().map(level).collect())].into(),
+            all: [(Factor::Scheduler, schedulers.iter().map(level).collect())].into(),
             missing: missing(),
             size_limit: Some((capacity, format!("{} has {capacity}", self.profile.name))),
             size_usual: capacity,

@@ -16,14 +16,10 @@ use simulate::{Simulated, Spec};
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, Sectors};
 
-/// Schedulers that the block layer has no model of yet.
-const NOT_MODELLED: [&str; 2] = ["anticipatory", "bfq"];
-
 /// Every kernel level with every scheduler it has.
 fn schedulers() -> Vec<(Kernel, &'static str)> {
     let all = Kernel::ALL.into_iter();
-    let pairs = all.flat_map(|kernel| kernel.schedulers().iter().map(move |name| (kernel, *name)));
-    pairs.filter(|(_, name)| !NOT_MODELLED.contains(name)).collect()
+    all.flat_map(|kernel| kernel.schedulers().iter().map(move |name| (kernel, *name))).collect()
 }
 
 /// A trial to be simulated.
