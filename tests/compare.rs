@@ -1,6 +1,6 @@
 //! `spindle compare`, and what is made of its run file: `report`, `resume`, `runs`.
 
-use crate::machine::{Place, has_loop_devices};
+use crate::machine::{Ended, Place, has_loop_devices};
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -190,29 +190,13 @@ fn a_background_job_a_rate_processes_and_other_engines() {
     assert_eq!(count("SELECT max(client) FROM client WHERE job = 'job'"), 1);
 }
 
-#[test]
-fn ctrl_c_keeps_what_there_is_and_resume_goes_on() {
-    if !has_loop_devices("ctrl_c_keeps_what_there_is_and_resume_goes_on") {
-        return;
-    }
+/// Interrupts a comparison of `levels` in a folder named relatively, and resumes it from elsewhere.
+fn interrupt_and_resume(levels: &[&str], slots: i64) {
     let place = Place::new();
     let folder = place.scratch();
-    let words = [
-        "compare",
-        folder.to_str().unwrap(),
-        "--loop",
-        "--schedulers",
-        "none,bfq",
-        "--size",
-        "16M",
-        "--rounds",
-        "4",
-        "--measure",
-        "400ms",
-        "--warmup",
-        "0s",
-    ];
-    let mut child = place.spindle(&words).spawn().unwrap();
+    let mut words = vec!["compare", "scratch", "--size", "16M", "--rounds", "4"];
+    words.extend(["--measure", "400ms", "--warmup", "0s"].iter().chain(levels));
+    let mut child = place.spindle(&words).current_dir(place.path()).spawn().unwrap();
     // Until two trials are recorded.
     let runs = place.state().join("runs");
     let trials = || {
@@ -235,7 +219,21 @@ fn ctrl_c_keeps_what_there_is_and_resume_goes_on() {
     assert!(report.out.contains("not complete"), "{}", report.out);
     let resumed = place.run(&["resume", "last"]).expect(0);
     assert!(resumed.out.contains("Verdict"));
-    assert_eq!(trials(), Some(4 * 3));
+    assert_eq!(trials(), Some(4 * slots));
+}
+
+#[test]
+fn ctrl_c_keeps_what_there_is_and_resume_goes_on() {
+    if has_loop_devices("ctrl_c_keeps_what_there_is_and_resume_goes_on") {
+        interrupt_and_resume(&["--loop", "--schedulers", "none,bfq"], 3);
+    }
+}
+
+#[test]
+fn a_comparison_of_filesystems_goes_on_too() {
+    if has_loop_devices("a_comparison_of_filesystems_goes_on_too") {
+        interrupt_and_resume(&["--filesystems", "ext4,ext2"], 3);
+    }
 }
 
 #[test]
@@ -360,4 +358,27 @@ fn a_device_that_fails_ends_the_run_with_the_reason() {
     ended.expect(1).complains_of(&["nput/output error"]);
     undone.expect(0);
     assert!(left.is_empty(), "once the disk is back, what could not be removed is: {left:?}");
+}
+
+#[test]
+fn a_terminal_or_a_reader_that_goes_away_breaks_no_run() {
+    let place = Place::new();
+    let folder = place.scratch();
+    let mut words = vec!["compare", folder.to_str().unwrap()];
+    words.extend(["--placebo", "1", "--size", "8M", "--measure", "100ms", "--warmup", "0s"]);
+    words.extend(["--rounds", "3"]);
+    for gone in ["stdout", "stderr"] {
+        let mut command = place.spindle(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        match gone {
+            "stdout" => drop(child.stdout.take()),
+            _ => drop(child.stderr.take()),
+        }
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{gone}: {}", ended.err);
+        assert!(left_in(&folder).is_empty() && journals(&place).is_empty(), "{gone}");
+    }
+    let runs = place.run(&["runs"]).expect(0).out;
+    assert_eq!(runs.matches(" done ").count(), 2, "{runs}");
 }

@@ -90,6 +90,8 @@ impl Ended {
 pub struct Loop {
     pub node: PathBuf,
     pub name: String,
+    /// Its settings when it was attached: they outlive it.
+    before: Vec<(String, String)>,
 }
 
 impl Loop {
@@ -103,7 +105,9 @@ impl Loop {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let node = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
         let name = node.file_name().unwrap().to_string_lossy().into_owned();
-        Loop { node, name }
+        let mut device = Loop { node, name, before: Vec::new() };
+        device.before = device.settings();
+        device
     }
 
     fn queue(&self, setting: &str) -> PathBuf {
@@ -138,8 +142,12 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // Settings outlive a detach: the next user of the device must not inherit ours.
-        let _ = std::fs::write(self.queue("scheduler"), "none");
+        // The scheduler comes first, which resets others; it reads `none [mq-deadline]`.
+        for (name, value) in &self.before {
+            let current = value.split_whitespace().find_map(|word| word.strip_prefix('['));
+            let value = current.map_or(value.as_str(), |word| word.trim_end_matches(']'));
+            let _ = std::fs::write(self.queue(name), value);
+        }
         let _ = Command::new("losetup").arg("--detach").arg(&self.node).status();
     }
 }

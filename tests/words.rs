@@ -30,10 +30,17 @@ fn levels_that_the_device_does_not_have() {
     plan(&["--queues", "2"]).expect(2).complains_of(&["silently", "4"]);
     let tunable = ["--schedulers", "bfq", "--tunable", "bfq.fifo_batch=1"];
     plan(&tunable).expect(2).complains_of(&["fifo_batch", "low_latency"]);
+    let baseline = ["--schedulers", "all", "--baseline", "scheduler=cfq"];
+    plan(&baseline).expect(2).complains_of(&["cfq", "mq-deadline"]);
     plan(&["--sync", "sometimes"]).expect(2).complains_of(&["sometimes", "fdatasync"]);
     plan(&["--bs", "1000"]).expect(2).complains_of(&["512"]);
     plan(&["--budget", "5"]).expect(2).complains_of(&["unit"]);
     plan(&["--budget", "3s"]).expect(2).complains_of(&["too short"]);
+    plan(&["--page-cache", "1M"]).expect(2).complains_of(&["16 MiB"]);
+    let free = rustix::fs::statvfs(&folder).unwrap();
+    let third = format!("{}M", (free.f_bavail * free.f_frsize / 3) >> 20);
+    let room = ["--filesystems", "ext2,ext3,ext4", "--size", &third];
+    plan(&room).expect(2).complains_of(&["each", "together", "--size"]);
     plan(&["--size", "90T"]).expect(2).complains_of(&["does not fit", "--size"]);
 }
 
@@ -49,6 +56,20 @@ fn an_impossible_cell_is_refused_and_the_others_stay() {
     let ended = place.run(&words).expect(0);
     assert!(ended.out.contains("Refused: none, queue 2048"), "{}", ended.out);
     assert!(ended.out.contains("bfq, queue 2048"), "{}", ended.out);
+}
+
+#[test]
+fn a_small_device_is_used_whole() {
+    if !has_loop_devices("a_small_device_is_used_whole") {
+        return;
+    }
+    let place = Place::new();
+    let device = place.loop_device("disk", 48);
+    let node = device.node.to_str().unwrap();
+    let ended = place.run(&["plan", node]).expect(0);
+    assert!(ended.out.contains("OVERWRITE the first 48 MiB"), "{}", ended.out);
+    let ended = place.run(&["plan", node, "--loop"]).expect(2);
+    ended.complains_of(&["--loop", "block device"]);
 }
 
 #[test]

@@ -31,14 +31,23 @@ impl Metric {
         }
     }
 
+    /// The logarithm of a trial's figure. A trial in which not one operation completed counts as one
+    /// with half an operation, the usual correction for a count of zero before a logarithm: left
+    /// out, a cell that starves its clients now and then would be judged by its good trials alone.
+    pub(crate) fn log(self, measurement: &Measurement) -> Option<f64> {
+        match self.of(measurement)? {
+            value if value > 0.0 => Some(value.ln()),
+            _ if self == Metric::Throughput => Some((0.5 / measurement.span.as_secs_f64()).ln()),
+            _ => None,
+        }
+    }
+
     /// A trial's figure; `None` where the trial has none.
     pub fn of(self, measurement: &Measurement) -> Option<f64> {
         let job = &measurement.job;
         let seconds = measurement.span.as_secs_f64();
         match self {
-            Metric::Throughput => {
-                (seconds > 0.0 && job.operations() > 0).then(|| job.operations() as f64 / seconds)
-            }
+            Metric::Throughput => (seconds > 0.0).then(|| job.operations() as f64 / seconds),
             Metric::P99 if job.operations() < OPERATIONS_LEAST_FOR_P99 => None,
             Metric::P99 => job.latency().quantile(0.99).map(|p99| p99.0 as f64),
             Metric::Fairness => fairness(job),

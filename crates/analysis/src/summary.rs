@@ -167,15 +167,20 @@ fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
     run.trials
         .iter()
         .filter(|trial| trial.cell == cell)
-        .filter_map(|trial| {
-            let value = metric.of(trial.measurement()?)?;
-            (value > 0.0).then(|| ((trial.round, trial.replica), value.ln()))
-        })
+        .filter_map(|trial| Some(((trial.round, trial.replica), metric.log(trial.measurement()?)?)))
         .collect()
 }
 
-/// One observation a round: the cell's logarithm less the mean of the baselines'.
+/// One observation a round: the cell's logarithm less the mean of the baselines'. Where neither ever
+/// completed an operation there is nothing to compare.
 fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
+    let worked = |trial: &Trial| {
+        (trial.cell == cell || trial.cell == baseline)
+            && trial.measurement().is_some_and(|m| m.job.operations() > 0)
+    };
+    if !run.trials.iter().any(worked) {
+        return Vec::new();
+    }
     let baseline = logs(run, metric, baseline);
     logs(run, metric, cell)
         .into_iter()

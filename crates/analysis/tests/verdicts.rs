@@ -186,3 +186,35 @@ fn no_difference_is_a_verdict_when_the_machine_is_quiet() {
     let run = run(MACHINES[0], &[0.0, 0.002], 15, 3);
     assert!(verdicts(&run).iter().all(|cell| cell[0] == Verdict::NoDifference));
 }
+
+/// A scheduler that starves its clients in some rounds, or in all, is not judged by its good rounds.
+#[test]
+fn trials_without_an_operation_count() {
+    let noise = MACHINES[0];
+    let starve = |run: &mut Run, cells: &[usize], rounds: std::ops::Range<u32>| {
+        for trial in &mut run.trials {
+            if cells.contains(&trial.cell) && rounds.contains(&trial.round) {
+                let nothing = Measurement { span: Nanos::from_secs(1), ..Measurement::default() };
+                trial.outcome = Outcome::Valid(Box::new(nothing));
+            }
+        }
+    };
+    let verdict = |run: &Run| {
+        let analysis = Analysis::of(run);
+        analysis.groups[0].cells[0].comparison(Metric::Throughput).map(|found| found.verdict)
+    };
+    let better = run(noise, &[0.2], 10, 3);
+    assert_eq!(verdict(&better), Some(Verdict::Better));
+    let mut sometimes = better.clone();
+    starve(&mut sometimes, &[1], 0..3);
+    assert_eq!(verdict(&sometimes), Some(Verdict::NotSettled));
+    let summary = &Analysis::of(&sometimes).groups[0].cells[0].summary;
+    let mean = summary.throughput.unwrap().mean;
+    assert!((80_000.0..90_000.0).contains(&mean), "seven rounds of ten: {mean}");
+    let mut always = better.clone();
+    starve(&mut always, &[1], 0..10);
+    assert_eq!(verdict(&always), Some(Verdict::Worse));
+    let mut nowhere = better;
+    starve(&mut nowhere, &[0, 1], 0..10);
+    assert_eq!(verdict(&nowhere), None, "nothing against nothing is no 'no difference'");
+}

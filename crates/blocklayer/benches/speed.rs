@@ -3,6 +3,9 @@
 //!
 //! The null device shows the layer's own cost: it answers each request after a fixed time.
 
+// A benchmark that cannot build its model has nothing to say.
+#![allow(clippy::unwrap_used)]
+
 use blocklayer::{Bio, BlockLayer, Config, Context, Kernel, Outcome, Submitted};
 use device::disk::{
     Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,

@@ -74,7 +74,8 @@ pub enum Submitted {
     /// The layer has it.
     Accepted,
     /// There is no free request. The task sleeps (its plug is flushed already); when its process is
-    /// named in [`Outcome::woken`] it submits the same bio again. One entry there for each `MustWait`.
+    /// named in [`Outcome::woken`] it submits the same bio again. There is one entry for each
+    /// `MustWait`.
     MustWait,
 }
 
@@ -112,7 +113,8 @@ pub struct BioDone {
 pub struct Outcome {
     /// Bios that are done.
     pub done: Vec<BioDone>,
-    /// Processes that slept for a request and may submit the same bio again, one entry for each sleep.
+    /// Processes that slept for a request and may submit the same bio again; one entry for each
+    /// sleep.
     pub woken: Vec<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! Flushes: barriers that drain everything (2.6), or one flush at a time that answers all (3.10 on).
+//! Flushes: barriers that drain everything (2.6), or one flush at a time that answers all who
+//! asked before it (3.10 on).
 
 use crate::bio::Bio;
 use crate::requests::Rq;

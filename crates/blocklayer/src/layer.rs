@@ -352,7 +352,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         }
         let scheduler = self.scheduler.as_mut()?;
         match scheduler.dispatch(&mut self.requests, now) {
-            Issue::Issue(rq) => {
+            Issue::Send(rq) => {
                 self.leave_scheduler(rq);
                 Some(rq)
             }

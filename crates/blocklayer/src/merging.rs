@@ -29,14 +29,21 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         if self.config.nomerges == 1 {
             return false;
         }
-        if self.uses_hash
-            && let Some(rq) = self.hash.find(bio.start.0, bio.op)
+        if let Some(rq) = self.find_back(&bio)
             && self.merge_back(rq, bio, now)
         {
             return true;
         }
         let front = self.scheduler.as_ref().and_then(|s| s.front(&self.requests, &bio));
         front.is_some_and(|rq| self.merge_front(rq, bio, now))
+    }
+
+    /// The request that ends where the bio starts.
+    fn find_back(&self, bio: &Bio) -> Option<Rq> {
+        match self.uses_hash {
+            true => self.hash.find(bio.start.0, bio.op),
+            false => self.scheduler.as_ref()?.back(&self.requests, bio),
+        }
     }
 
     /// From 3.10 to 4.19 the whole list is searched, latest first; later only its last request.
@@ -114,14 +121,13 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     /// A request from a plug list that continues one with the scheduler joins it.
     pub(crate) fn join_to_former(&mut self, rq: Rq) -> bool {
-        if !self.uses_hash || !matches!(self.requests[rq].op, Op::Read | Op::Write) {
+        if self.config.nomerges > 0 || !matches!(self.requests[rq].op, Op::Read | Op::Write) {
             return false;
         }
         let (start, op, context) = {
             let r = &self.requests[rq];
             (r.start, r.op, r.context)
         };
-        let Some(into) = self.hash.find(start, op) else { return false };
         let probe = Bio {
             id: 0,
             op,
@@ -131,6 +137,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             fua: self.requests[rq].fua,
             context,
         };
+        let Some(into) = self.find_back(&probe) else { return false };
         if !self.requests.join_fits(into, rq, &self.limits) || !self.allowed(into, &probe) {
             return false;
         }

@@ -82,16 +82,30 @@ impl Fifo {
     }
 }
 
-/// Requests by their first sector.
+/// Requests by their first sector. Sector and name share a key of 64 bits, 40 and 24 of them: a
+/// large queue is searched at the pace of memory, so its tree is kept small.
 #[derive(Debug, Default)]
-pub(crate) struct Sorted(BTreeSet<(u64, Rq)>);
+pub(crate) struct Sorted(BTreeSet<u64>);
+
+const NAME_BITS: u32 = 24;
+const LAST_NAME: Rq = (1 << NAME_BITS) - 1;
+/// Sectors beyond 512 TiB count as this one.
+const LAST_SECTOR: u64 = (1 << (64 - NAME_BITS)) - 1;
+
+fn key(start: u64, rq: Rq) -> u64 {
+    start.min(LAST_SECTOR) << NAME_BITS | u64::from(rq)
+}
+
+fn name(key: &u64) -> Rq {
+    (*key as u32) & LAST_NAME
+}
 
 impl Sorted {
     pub fn insert(&mut self, start: u64, rq: Rq) {
-        self.0.insert((start, rq));
+        self.0.insert(key(start, rq));
     }
     pub fn remove(&mut self, start: u64, rq: Rq) {
-        self.0.remove(&(start, rq));
+        self.0.remove(&key(start, rq));
     }
     pub fn len(&self) -> usize {
         self.0.len()
@@ -101,28 +115,28 @@ impl Sorted {
     }
     /// The first that starts at `sector` or behind it.
     pub fn from(&self, sector: u64) -> Option<Rq> {
-        self.0.range((sector, 0)..).next().map(|(_, rq)| *rq)
+        self.0.range(key(sector, 0)..).next().map(name)
     }
     /// The last that starts before `sector`.
     pub fn below(&self, sector: u64) -> Option<Rq> {
-        self.0.range(..(sector, 0)).next_back().map(|(_, rq)| *rq)
+        self.0.range(..key(sector, 0)).next_back().map(name)
     }
     /// The one that starts exactly there.
     pub fn at(&self, sector: u64) -> Option<Rq> {
-        self.0.range((sector, 0)..=(sector, Rq::MAX)).next().map(|(_, rq)| *rq)
+        self.0.range(key(sector, 0)..=key(sector, LAST_NAME)).next().map(name)
     }
     /// The next after this one.
     pub fn successor(&self, start: u64, rq: Rq) -> Option<Rq> {
-        self.0.range((start, rq + 1)..).next().map(|(_, rq)| *rq)
+        self.0.range(key(start, rq) + 1..).next().map(name)
     }
     /// The one before this one.
     pub fn predecessor(&self, start: u64, rq: Rq) -> Option<Rq> {
-        self.0.range(..(start, rq)).next_back().map(|(_, rq)| *rq)
+        self.0.range(..key(start, rq)).next_back().map(name)
     }
     pub fn first(&self) -> Option<Rq> {
-        self.0.first().map(|(_, rq)| *rq)
+        self.0.first().map(name)
     }
     pub fn drain(&mut self, out: &mut Vec<Rq>) {
-        out.extend(std::mem::take(&mut self.0).into_iter().map(|(_, rq)| rq));
+        out.extend(std::mem::take(&mut self.0).iter().map(name));
     }
 }

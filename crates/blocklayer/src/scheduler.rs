@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issue {
     /// Send this one. The scheduler has forgotten it, but for its completion.
-    Issue(Rq),
+    Send(Rq),
     /// It waits on purpose; ask again then, or when something arrives or completes.
     WaitUntil(Nanos),
     /// It has nothing to send before something arrives or completes.
@@ -61,9 +61,14 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn allows_merge(&self, _requests: &Requests, _rq: Rq, _bio: &Bio) -> bool {
         true
     }
-    /// Whether the core keeps a hash of request ends for it, to find back merges.
+    /// Whether the core keeps a hash of request ends for it, to find back merges. A scheduler that
+    /// is sorted by sector anyway may answer [`back`](Self::back) instead.
     fn wants_end_hash(&self) -> bool {
         true
+    }
+    /// A request of this direction that ends where the bio starts, without the core's hash.
+    fn back(&self, _requests: &Requests, _bio: &Bio) -> Option<Rq> {
+        None
     }
     /// A bio joined `rq` at the front: it started at `old_start` before.
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests);

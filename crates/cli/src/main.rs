@@ -3,6 +3,8 @@
 //! What lives here: flags, exit codes, the progress bar, where run files are kept. What does not:
 //! anything that measures, sets, computes or lays out text. `commands/` has one file for each verb.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod commands;
 mod exit;
 mod flags;
@@ -10,6 +12,7 @@ mod interrupt;
 mod pending;
 mod progress;
 mod runs_folder;
+mod say;
 
 use clap::Parser;
 use commands::Command;
@@ -31,7 +34,7 @@ fn main() -> ExitCode {
     match words.command.run() {
         Ok(exit) => exit.code(),
         Err(error) => {
-            eprintln!("spindle: {error:#}");
+            say::note(&format!("{error:#}"));
             exit::of_error(&error).code()
         }
     }

@@ -1,9 +1,10 @@
 //! What an earlier program that was cut off left changed: offered to be put back before anything
 //! new begins.
 
+use crate::say;
 use anyhow::{Context, bail};
-use host::{Host, PendingJournal, UndoReport};
-use std::io::{BufRead, IsTerminal, Write};
+use host::{Host, PendingJournal, Step, UndoReport};
+use std::io::{BufRead, IsTerminal};
 
 /// Asks at a terminal whether to undo; elsewhere refuses to begin, because a baseline that somebody
 /// else left behind is none.
@@ -13,7 +14,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
         return Ok(());
     }
     for journal in &pending {
-        eprintln!("spindle: {}", title(journal));
+        say::note(&title(journal));
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         bail!(
@@ -21,8 +22,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
              `spindle undo` first"
         );
     }
-    eprint!("Put everything back now? [Y/n] ");
-    std::io::stderr().flush()?;
+    say::aside("Put everything back now? [Y/n] ");
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("no answer")?;
     if !matches!(answer.trim(), "" | "y" | "Y" | "yes") {
@@ -30,7 +30,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
     }
     for journal in pending {
         let report = host::undo(&Host::here(), journal)?;
-        eprint!("{}", report_text(&report));
+        say::aside(&report_text(&report));
         if !report.is_complete() {
             bail!("not everything could be put back: see above");
         }
@@ -46,18 +46,24 @@ fn title(journal: &PendingJournal) -> String {
 
 /// Every step of an undo, a line each.
 pub fn report_text(report: &UndoReport) -> String {
-    let mut text = String::new();
-    if let Some(command) = &report.command {
-        text += &format!("Undoing `{command}`:\n");
+    let command = report.command.as_deref().unwrap_or("a run whose command cannot be read");
+    let mut text = report::wrap(&format!("Undoing: {command}"), crate::WIDTH, 2) + "\n";
+    let mut line = |words: String| {
+        text += &format!("  {}\n", report::wrap(&words, crate::WIDTH - 2, 4));
+    };
+    for Step { what, change, outcome } in &report.steps {
+        let change = if change.is_empty() { String::new() } else { format!(" {change}") };
+        line(format!("{what}{change}: {outcome}"));
     }
-    for step in &report.steps {
-        text += &format!("  {}: {}\n", step.what, step.outcome);
+    if report.steps.is_empty() {
+        line("it had changed nothing that is known".to_owned());
     }
     for unknown in &report.unknown {
-        text += &format!("  not known: {unknown}\n");
+        line(format!("not known: {unknown}"));
     }
-    if let Some(kept) = &report.kept {
-        text += &format!("  the journal is kept: {}\n", kept.display());
-    }
+    line(match &report.kept {
+        Some(kept) => format!("its journal is kept: {}", kept.display()),
+        None => "everything is as it was".to_owned(),
+    });
     text
 }

@@ -1,5 +1,6 @@
 //! The progress bar, on stderr; quiet where that is no terminal.
 
+use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::{Plan, TRIAL_OVERHEAD};
 use record::{Outcome, Trial};
@@ -46,9 +47,21 @@ impl Progress {
     }
 
     fn show(&self, figures: &str) {
-        // The bar and its percentage take 26 columns of 80.
-        let text = format!("{} {figures}, {} left", self.label, self.left());
-        self.bar.set_message(text.chars().take(54).collect::<String>());
+        self.bar.set_message(message(&self.label, figures, &self.left().to_string()));
+    }
+}
+
+/// Columns beside the bar and its percentage, of 80; the last stays free, lest a terminal wraps.
+const MESSAGE_WIDTH: usize = crate::WIDTH - 27;
+
+/// The cell, its figures and the time left, in [`MESSAGE_WIDTH`] columns. A long label is cut: of a
+/// cell one can guess the end, of figures not.
+fn message(label: &str, figures: &str, left: &str) -> String {
+    let end = format!(" {figures}, {left} left");
+    let room = MESSAGE_WIDTH.saturating_sub(end.chars().count());
+    match label.chars().count() > room {
+        true => label.chars().take(room.saturating_sub(1)).chain(['…']).collect::<String>() + &end,
+        false => format!("{label}{end}"),
     }
 }
 
@@ -59,7 +72,7 @@ impl Watcher for Progress {
 
     fn trial_begins(&mut self, plan: &Plan, round: u32, _: usize, _: usize, cell: usize) {
         self.label = format!("[{}] {}", round + 1, plan.cells[cell].label(&plan.factors));
-        self.show("");
+        self.show("starting");
     }
 
     fn live(&mut self, live: &Live) {
@@ -90,7 +103,21 @@ impl Watcher for Progress {
 
     fn note(&mut self, text: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("spindle: {text}"));
+            self.bar.suspend(|| say::note(text));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_label_hides_no_figures() {
+        let figures = "1,234,567 IOPS, p99 12.3 ms";
+        let text = message("[12] mq-deadline, queue 2048, read-ahead 128", figures, "4m 15s");
+        assert_eq!(text, "[12] mq-dea… 1,234,567 IOPS, p99 12.3 ms, 4m 15s left");
+        assert_eq!(text.chars().count(), MESSAGE_WIDTH);
+        assert_eq!(message("[1] none", "warming up", "9 s"), "[1] none warming up, 9 s left");
     }
 }

@@ -20,6 +20,8 @@ pub struct Offer {
     pub size_limit: Option<(Bytes, String)>,
     /// The scratch span's size when nothing is said.
     pub size_usual: Bytes,
+    /// Whether the scratch file gets a loop device of its own: asked for, or needed by a factor.
+    pub own_loop: bool,
     /// Bytes a second at which a scratch file is laid out, for the time estimate.
     pub layout_bytes_per_second: u64,
 }
@@ -27,7 +29,7 @@ pub struct Offer {
 /// A comparison, complete: all that is needed to run it, and to tell later what was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// As the user wrote it.
+    /// As the user wrote it, but absolute: the run may be resumed from another folder.
     pub target: String,
     /// Whether the scratch file is put behind a loop device of its own.
     pub own_loop: bool,
@@ -164,7 +166,7 @@ impl RawPlan {
         }
         let mut plan = Plan {
             target,
-            own_loop: self.own_loop.unwrap_or(false),
+            own_loop: offer.own_loop,
             size: self.span(offer)?,
             engine,
             workload,
@@ -363,15 +365,20 @@ impl Plan {
                 if self.cells.iter().any(has) {
                     continue;
                 }
-                let reason = self.refused.iter().find(|refused| has(&refused.cell)).map_or_else(
-                    || "no cell has it (a tunable needs its scheduler among the levels)".to_owned(),
-                    |refused| refused.reason.clone(),
-                );
+                let reason = match self.refused.iter().find(|refused| has(&refused.cell)) {
+                    Some(refused) => &*refused.reason,
+                    // Without its baseline no cell of a condition is tried.
+                    None if self.cells.is_empty() => break,
+                    None => "no cell has it (a tunable needs its scheduler among the levels)",
+                };
                 return Err(WordError::new(format!("{factor}={level} cannot be: {reason}")));
             }
         }
         match (self.cells.first(), self.refused.first()) {
-            (None, Some(refused)) => Err(WordError::new(refused.reason.clone())),
+            (None, Some(RefusedCell { cell, reason })) => {
+                let label = cell.label(&self.factors);
+                Err(WordError::new(format!("the baseline, {label}, cannot be: {reason}")))
+            }
             _ => Ok(()),
         }
     }

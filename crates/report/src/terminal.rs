@@ -129,20 +129,20 @@ pub(crate) fn figures(group: &Group, long: bool) -> Table {
         columns.push(("fair", Right));
     }
     let mut table = Table::new(&columns);
+    let spelled = |time: units::Nanos| time.to_string();
     let mut row = |summary: &CellSummary, mark: &str| {
         let mut cells = vec![format!("{mark}{}", summary.label)];
         match (&summary.throughput, &summary.latency) {
             (Some(throughput), latency) => {
                 cells.push(words::count(throughput.mean));
-                let spread = throughput.half_width(0.05) / throughput.mean;
+                let spread = throughput.half_width(0.05) / throughput.mean.max(f64::MIN_POSITIVE);
                 cells.push(if spread.is_finite() { words::share(spread) } else { "-".into() });
                 cells.push(words::count(summary.bytes_per_second / f64::from(1 << 20)));
-                if let Some(latency) = latency {
-                    cells.extend([latency.p50.to_string(), latency.p99.to_string()]);
-                    if long {
-                        cells.push(latency.p999.to_string());
-                    }
-                    cells.push(latency.max.to_string());
+                let places = if long { 4 } else { 3 };
+                match latency {
+                    Some(l) if long => cells.extend([l.p50, l.p99, l.p999, l.max].map(spelled)),
+                    Some(l) => cells.extend([l.p50, l.p99, l.max].map(spelled)),
+                    None => cells.extend(std::iter::repeat_n("-".to_owned(), places)),
                 }
                 if let Some(fairness) = summary.fairness {
                     cells.push(format!("{fairness:.2}"));

@@ -11,4 +11,4 @@ mod worlds;
 
 pub use run::{Ending, RunError, go_on};
 pub use world::{Live, Phase, Watcher, World, WorldError};
-pub use worlds::open;
+pub use worlds::{lasting, open};

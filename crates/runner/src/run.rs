@@ -54,10 +54,19 @@ pub fn go_on(
         Ok(Ending::Interrupted) | Err(_) => RunState::Interrupted,
     };
     run.state = state;
-    let ending = ended?;
-    store.set_state(state)?;
-    restored?;
-    Ok(ending)
+    // A full disk may have ended the run: what it says of the run must not hide how restoring went.
+    let stated = store.set_state(state);
+    match (ended, restored) {
+        (Ok(ending), Ok(())) => {
+            stated?;
+            Ok(ending)
+        }
+        (Ok(_), Err(left)) => Err(left.into()),
+        (Err(ended), Ok(())) => Err(ended),
+        (Err(ended), Err(left)) => {
+            Err(WorldError::Fatal(format!("{ended}; and on top of that, {left}")).into())
+        }
+    }
 }
 
 struct Loop<'a> {

@@ -6,6 +6,18 @@ mod simulated;
 use crate::{World, WorldError};
 use plan::RawPlan;
 
+/// The worlds that a target names by a prefix, as in `simulated:PROFILE`.
+const NAMED: [&str; 2] = ["emulated", "simulated"];
+
+/// `target` in a form that means the same from every folder.
+pub fn lasting(target: &str) -> String {
+    let named = target.split_once(':').is_some_and(|(world, _)| NAMED.contains(&world));
+    match std::path::absolute(target) {
+        Ok(path) if !named => path.to_string_lossy().into_owned(),
+        _ => target.to_owned(),
+    }
+}
+
 /// The world that `target` names. Nothing is changed by opening it.
 pub fn open(target: &str, raw: &RawPlan) -> Result<Box<dyn World>, WorldError> {
     match target.split_once(':') {

@@ -108,7 +108,7 @@ impl Anticipatory {
         match (tree.from(position), tree.below(position).filter(near)) {
             (Some(ahead), Some(behind)) => {
                 let back = 2 * (position - requests[behind].start);
-                Some(if requests[ahead].start - position <= back { ahead } else { behind })
+                Some(if requests[ahead].start.abs_diff(position) <= back { ahead } else { behind })
             }
             (ahead, behind) => ahead.or(behind).or(tree.first()),
         }
@@ -316,7 +316,7 @@ impl Scheduler for Anticipatory {
             self.begin_batch(now);
         }
         self.send(rq, requests);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {

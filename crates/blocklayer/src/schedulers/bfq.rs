@@ -119,9 +119,8 @@ impl Bfq {
     /// for would lose its share.
     fn is_asymmetric(&self) -> bool {
         let busy = |q: &Q| self.is_busy(*q);
-        let mut kinds = (0..self.shares.len())
-            .filter(busy)
-            .map(|q| (self.weight(q), self.queues[q].class, self.queues[q].sync));
+        let mut kinds =
+            (0..self.shares.len()).filter(busy).map(|q| (self.weight(q), self.queues[q].class));
         let first = kinds.next();
         kinds.any(|kind| Some(kind) != first)
     }
@@ -303,6 +302,14 @@ impl Bfq {
         if self.queues.held + out as usize <= TAGGED as usize {
             return;
         }
+        // While a shallow queue is waited for, little is sent: that says nothing of the device.
+        if let Some(q) = self.active
+            && self.wait_for(q).is_some()
+            && self.queues[q].depth() < TAGGED
+            && out < TAGGED
+        {
+            return;
+        }
         self.tag_samples += 1;
         if self.tag_samples >= TAG_SAMPLES {
             self.tagged = self.tag_most > TAGGED;
@@ -330,15 +337,18 @@ impl Scheduler for Bfq {
         match self.select(requests, now) {
             Ok((q, rq)) => {
                 let count = requests[rq].count;
+                // For who has requests, and who was served beyond the present, time runs.
+                let time = self.virtual_time[self.queues[q].class as usize];
+                let runs = |share: &Share| share.waiting || share.finish > time;
                 let busy = (0..self.shares.len())
-                    .filter(|other| self.shares[*other].waiting || *other == q)
+                    .filter(|other| *other == q || runs(&self.shares[*other]))
                     .filter(|other| self.queues[*other].class == self.queues[q].class);
                 let weights: u64 = busy.map(|other| self.weight(other)).sum();
                 let class = self.queues[q].class as usize;
                 self.virtual_time[class] += (count << SHIFT) / weights.max(1);
                 self.shares[q].served += count;
                 self.queues.send(rq, requests);
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             Err(instead) => instead,
         }

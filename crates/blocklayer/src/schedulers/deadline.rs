@@ -176,13 +176,23 @@ impl Scheduler for Deadline {
         self.next[dir] = self.queues.trees[dir].successor(requests[rq].start, rq);
         self.last_end = requests[rq].end();
         self.queues.remove(rq, requests, &mut self.links);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn complete(&mut self, _: Rq, _: &mut Requests, _: Nanos) {}
 
     fn len(&self) -> usize {
         self.queues.len()
+    }
+
+    fn wants_end_hash(&self) -> bool {
+        false
+    }
+
+    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+        let queues = &self.queues;
+        let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
+        (requests[before].end() == bio.start.0).then_some(before)
     }
 
     fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {

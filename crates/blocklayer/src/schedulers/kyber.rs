@@ -165,7 +165,7 @@ impl Scheduler for Kyber {
             Some(rq) => {
                 // The I/O latency starts here; the total's start is `queued`.
                 requests[rq].deadline = now;
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             None => Issue::Nothing,
         }

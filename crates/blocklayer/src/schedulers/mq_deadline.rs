@@ -97,7 +97,7 @@ impl MqDeadline {
         self.batching += 1;
         c.position[direction(requests[rq].op)] = requests[rq].start;
         c.queues.remove(rq, requests, &mut self.links);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn class(&self, requests: &Requests, rq: Rq) -> &Class {
@@ -141,6 +141,16 @@ impl Scheduler for MqDeadline {
 
     fn len(&self) -> usize {
         self.classes.iter().map(|class| class.queues.len()).sum()
+    }
+
+    fn wants_end_hash(&self) -> bool {
+        false
+    }
+
+    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+        let queues = &self.classes[bio.context.class as usize].queues;
+        let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
+        (requests[before].end() == bio.start.0).then_some(before)
     }
 
     fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {

@@ -31,7 +31,7 @@ impl Scheduler for Noop {
         match self.fifo.head() {
             Some(rq) => {
                 self.fifo.remove(&mut self.links, rq);
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             None => Issue::Nothing,
         }

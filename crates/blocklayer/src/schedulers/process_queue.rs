@@ -83,6 +83,10 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
+    /// Requests it has here and at the device.
+    pub fn depth(&self) -> u32 {
+        self.sorted.len() as u32 + self.in_flight
+    }
 }
 
 /// All queues, their requests, and the finding of the next in one of them.
@@ -179,7 +183,7 @@ impl Queues {
         }
         queue.sorted.insert(request.start, rq);
         queue.fifo.push(&mut self.links, rq);
-        queue.deep |= queue.sorted.len() + queue.in_flight as usize >= 4;
+        queue.deep |= queue.depth() >= 4;
         self.held += 1;
         q
     }
@@ -236,7 +240,7 @@ impl Queues {
             .filter(|rq| position - requests[*rq].start <= self.settings.back_seek_sectors);
         match (ahead, behind) {
             (Some(a), Some(b)) => {
-                let forward = requests[a].start - position;
+                let forward = requests[a].start.abs_diff(position);
                 let back = (position - requests[b].start) * self.settings.back_seek_penalty;
                 Some(if forward <= back { a } else { b })
             }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use units::{Nanos, Sectors};
 
 /// Every scheduler at every level.
-fn all() -> Vec<(Kernel, &'static str)> {
+pub fn all() -> Vec<(Kernel, &'static str)> {
     let of = |kernel: Kernel| kernel.schedulers().iter().map(move |s| (kernel, *s));
     Kernel::ALL.into_iter().flat_map(of).collect()
 }
@@ -68,8 +68,9 @@ fn device() -> impl Strategy<Value = (usize, Nanos)> {
     (1usize..9, (10u64..9000).prop_map(Nanos::from_micros))
 }
 
-fn summary(run: &Run) -> (Vec<(u64, u64)>, Vec<(u64, Nanos)>) {
-    (run.log.clone(), run.done.iter().map(|done| (done.id, done.at)).collect())
+fn summary(run: &Run) -> Vec<(u64, u64)> {
+    let done = run.done.iter().map(|done| (done.at.0, done.id));
+    run.log.iter().copied().chain(done).collect()
 }
 
 /// Queued sectors must equal dispatched ones, and requests must be bios less those that joined.

@@ -263,7 +263,8 @@ fn a_barrier_of_2_6_drains_and_goes_alone() {
     bios[2].fua = true;
     bios[3].sync = true;
     let run = play(&config, Logger::new(4, ms(1)), &at_zero(bios));
-    // The drained ones in one sweep at 0; at 1 ms a flush alone, at 2 ms the barrier, then the rest.
+    // The drained ones in one sweep at 0; at 1 ms a flush alone, at 2 ms the barrier, then what
+    // came after.
     assert_eq!(run.log, [(0, 100), (0, 500), (1000, 0), (2000, 300), (3000, 50)]);
     assert_eq!(run.commands[2].1.op, device::Op::Flush);
     assert!(run.commands[3].1.fua);
@@ -325,4 +326,68 @@ fn a_deep_writer_saw_tooths_above_its_pool() {
     let run = play(&config, Logger::new(1, ms(1)), &bios);
     assert!((128..=160).contains(&run.most_allocated), "{}", run.most_allocated);
     assert!(run.layer.device().most_out <= 32);
+}
+
+/// Requests out together, on average, when 32 tasks read one random place after the other.
+fn depth_of_random_readers(config: &Config) -> f64 {
+    let mut stream = random::Stream::new(1, "readers");
+    let mut place = move || stream.below(1 << 27) * 8;
+    let first: Vec<_> = (0..32).map(|p| (Nanos(p), read(p << 32, place(), p as u32))).collect();
+    let run = drive(config, Logger::new(32, ms(5)), &first, |done| {
+        let next = read(done.id + 1, place(), done.process);
+        if done.at < Nanos::from_secs(30) { vec![(Nanos::ZERO, next)] } else { Vec::new() }
+    });
+    run.layer.counters().depth_time as f64 / 30e9
+}
+
+#[test]
+fn who_serialises_random_readers() {
+    let depth = |kernel, scheduler| {
+        depth_of_random_readers(&Config::new(kernel, 32).with_scheduler(scheduler))
+    };
+    assert!(depth(Kernel::V3_10, "noop") > 31.0);
+    assert!(depth(Kernel::V3_10, "deadline") > 31.0);
+    assert!(depth(Kernel::V6_12, "mq-deadline") > 31.0);
+    // One queue at a time keeps one request out, and waits 2 ms for the next of it.
+    assert!(depth(Kernel::V2_6_18, "cfq") <= 1.01);
+    assert!(depth(Kernel::V2_6_32, "cfq") <= 1.01);
+    // The seeky are sent together from 3.10 on, and by bfq when it has seen that they are.
+    assert!(depth(Kernel::V3_10, "cfq") > 20.0);
+    assert!(depth(Kernel::V6_12, "bfq") > 20.0);
+}
+
+#[test]
+fn nobody_starves() {
+    // Twelve random readers, two that read in sequence, two direct writers and two that buffer, all
+    // of one class and level, for 30 s: each gets something in each 5 s after 10 s. Before, bfq
+    // raises whoever is waited for thirtyfold, and that is for ever to the two that buffer.
+    for (kernel, scheduler) in crate::properties::all() {
+        let mut stream = random::Stream::new(1, "clients");
+        let mut next = move |process: u32, i: u64| {
+            let place = match process {
+                0..12 => stream.below(1 << 27) * 8,
+                12..14 => u64::from(process) * 1_000_000 + i * 8,
+                _ => stream.below(1 << 27) * 8,
+            };
+            let id = u64::from(process) << 32 | i;
+            let mut bio =
+                if process < 14 { read(id, place, process) } else { write(id, place, process) };
+            bio.sync = process < 16;
+            bio
+        };
+        let mut config = Config::new(kernel, 8).with_scheduler(scheduler);
+        config.nr_requests = (scheduler != "none").then_some(64);
+        let first: Vec<_> = (0..18).map(|process| (Nanos::ZERO, next(process, 0))).collect();
+        let run = drive(&config, Logger::new(2, ms(4)), &first, |done| {
+            let bio = next(done.process, (done.id & 0xffff_ffff) + 1);
+            if done.at < Nanos::from_secs(30) { vec![(Nanos(50_000), bio)] } else { Vec::new() }
+        });
+        for process in 0..18 {
+            for span in 2..6 {
+                let within = |at: Nanos| at.0 / 5_000_000_000 == span;
+                let got = run.done.iter().filter(|d| d.process == process && within(d.at)).count();
+                assert!(got > 0, "{kernel} {scheduler}: {process} starves in span {span}");
+            }
+        }
+    }
 }

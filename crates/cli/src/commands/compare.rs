@@ -7,7 +7,7 @@ use crate::{
     interrupt,
     pending::settle_pending,
     progress::Progress,
-    runs_folder,
+    runs_folder, say,
 };
 use analysis::Analysis;
 use anyhow::Context;
@@ -27,7 +27,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     output: OutputFlags,
     /// Write the run file here instead of into the folder of runs
-    #[arg(long = "output", short, value_name = "FILE")]
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl CompareArgs {
         settle_pending()?;
         let (plan, mut world) = resolve(&self.comparison)?;
         if !self.output.quiet {
-            eprint!("{}", report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+            say::aside(&report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
         }
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
         let path = match &self.file {
@@ -109,12 +109,12 @@ pub fn execute(
     })?;
     let analysis = Analysis::of(&run);
     if output.json {
-        println!("{}", serde_json::to_string_pretty(&report::json(&run, &analysis))?);
+        say::json(&report::json(&run, &analysis))?;
     } else {
-        print!("{}", report::terminal(&run, &analysis, crate::WIDTH));
+        say::result(&report::terminal(&run, &analysis, crate::WIDTH))?;
     }
     if !output.quiet {
-        eprintln!("\nRun file: {}", store.path().display());
+        say::aside(&format!("\nRun file: {}\n", store.path().display()));
     }
     Ok(match ending {
         Ending::Interrupted => Exit::Interrupted,

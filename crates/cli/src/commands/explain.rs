@@ -1,6 +1,7 @@
 //! `spindle explain`: the same pages as in docs/.
 
 use crate::exit::{Exit, Usage};
+use crate::say;
 use clap::Args;
 
 /// The flags of `explain`.
@@ -26,13 +27,13 @@ impl ExplainArgs {
         let Some(topic) = self.topic else {
             for (name, page) in PAGES {
                 let title = page.lines().next().unwrap_or("").trim_start_matches("# ");
-                println!("{name:20} {title}");
+                say::line(&format!("{name:20} {title}"))?;
             }
             return Ok(Exit::Done);
         };
         match PAGES.iter().find(|(name, _)| *name == topic) {
             Some((_, page)) => {
-                print!("{page}");
+                say::result(page)?;
                 Ok(Exit::Done)
             }
             None => {

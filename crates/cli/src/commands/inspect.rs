@@ -1,6 +1,6 @@
 //! `spindle inspect`.
 
-use crate::{WIDTH, exit::Exit};
+use crate::{WIDTH, exit::Exit, say};
 use anyhow::Context;
 use clap::Args;
 use host::{
@@ -31,21 +31,21 @@ impl InspectArgs {
         let Some(target) = self.target else {
             let devices = BlockDevice::all(&host);
             if self.json {
-                println!("{}", serde_json::to_string_pretty(&devices)?);
+                say::json(&devices)?;
             } else {
-                print!("{}", device_table(&devices).text(WIDTH));
-                println!(
-                    "\nspindle inspect /dev/NAME, or a directory, shows all there is to know."
-                );
+                say::result(&device_table(&devices).text(WIDTH))?;
+                say::line(
+                    "\nspindle inspect /dev/NAME, or a directory, shows all there is to know.",
+                )?;
             }
             return Ok(Exit::Done);
         };
         let inspection = Inspection::of(&host, &target, !self.no_probe)
             .with_context(|| format!("cannot inspect {}", target.display()))?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&inspection)?);
+            say::json(&inspection)?;
         } else {
-            print!("{}", text(&inspection));
+            say::result(&text(&inspection))?;
         }
         Ok(Exit::Done)
     }

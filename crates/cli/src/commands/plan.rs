@@ -3,6 +3,7 @@
 use crate::{
     exit::{Exit, Usage},
     flags::ComparisonFlags,
+    say,
 };
 use clap::Args;
 use plan::Plan;
@@ -23,9 +24,9 @@ impl PlanArgs {
     pub fn run(self) -> anyhow::Result<Exit> {
         let (plan, world) = resolve(&self.comparison)?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&plan)?);
+            say::json(&plan)?;
         } else {
-            print!("{}", report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+            say::result(&report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH))?;
         }
         Ok(Exit::Done)
     }
@@ -33,14 +34,16 @@ impl PlanArgs {
 
 /// The world that a target names, and the plan made for it.
 pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)> {
-    let raw = flags.raw()?;
-    let target = raw.target.clone().ok_or_else(|| {
+    let mut raw = flags.raw()?;
+    let target = raw.target.take().ok_or_else(|| {
         Usage(
             "no target: name a directory, a file or a block device, such as `spindle compare \
              /var/lib/mysql`"
                 .to_owned(),
         )
     })?;
+    let target = runner::lasting(&target);
+    raw.target = Some(target.clone());
     let mut world = runner::open(&target, &raw)?;
     let offer = world.offer()?;
     let plan = raw

@@ -1,6 +1,7 @@
 //! `spindle profiles`: the storage devices that can be emulated and simulated.
 
 use crate::exit::{Exit, Usage};
+use crate::say;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
@@ -78,12 +79,12 @@ fn list(json: bool) -> anyhow::Result<()> {
             .iter()
             .map(|p| serde_json::json!({"name": p.name, "kind": p.kind_name(), "title": p.title}))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        say::json(&all)?;
         return Ok(());
     }
     for profile in &profiles {
-        println!("{:<18}{}", profile.name, profile.kind_name());
-        println!("    {}", report::wrap(&profile.title, crate::WIDTH - 4, 4));
+        say::line(&format!("{:<18}{}", profile.name, profile.kind_name()))?;
+        say::line(&format!("    {}", report::wrap(&profile.title, crate::WIDTH - 4, 4)))?;
     }
     Ok(())
 }
@@ -92,21 +93,24 @@ fn show(name: &str, seed: u64, json: bool) -> anyhow::Result<()> {
     let profile = profile::load(name).map_err(usage)?;
     let sheet = profile::measure(&profile, seed).map_err(usage)?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&sheet)?);
+        say::json(&sheet)?;
         return Ok(());
     }
     for line in sheet.to_string().lines() {
         match line.chars().count() > crate::WIDTH {
-            true => println!("{}", report::wrap(line, crate::WIDTH, 2)),
-            false => println!("{line}"),
+            true => say::line(&report::wrap(line, crate::WIDTH, 2))?,
+            false => say::line(line)?,
         }
     }
     for note in &profile.notes {
-        println!("\n{}", report::wrap(&format!("Note: {note}"), crate::WIDTH, 2));
+        say::line(&format!("\n{}", report::wrap(&format!("Note: {note}"), crate::WIDTH, 2)))?;
     }
-    println!("\nWhere its numbers come from");
+    say::line("\nWhere its numbers come from")?;
     for (field, source) in &profile.sources {
-        println!("  {}", report::wrap(&format!("{field}: {source}"), crate::WIDTH - 2, 4));
+        say::line(&format!(
+            "  {}",
+            report::wrap(&format!("{field}: {source}"), crate::WIDTH - 2, 4)
+        ))?;
     }
     Ok(())
 }
@@ -137,10 +141,10 @@ fn import_drive(folder: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     let toml = Profile::disk_toml(&format!("{name} (imported)"), &source, &spec)
         .map_err(anyhow::Error::msg)?;
     match output {
-        None => print!("{toml}"),
+        None => say::result(&toml)?,
         Some(path) => {
             std::fs::write(path, &toml).with_context(|| path.display().to_string())?;
-            eprintln!("spindle: wrote {}", path.display());
+            say::note(&format!("wrote {}", path.display()));
         }
     }
     Ok(())
@@ -161,10 +165,10 @@ fn replay(name: &str, trace: &Path, seed: u64, json: bool) -> anyhow::Result<()>
             "from_cache": result.from_cache, "out_of_range": result.out_of_range,
             "recorded_ms": recorded.json(), "simulated_ms": simulated.json(),
         });
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        say::json(&value)?;
         return Ok(());
     }
-    println!("{}: {} requests replayed (simulated)", profile.name, entries.len());
+    say::line(&format!("{}: {} requests replayed (simulated)", profile.name, entries.len()))?;
     let mut table = Table::new(&[
         ("service time", Align::Left),
         ("mean", Align::Right),
@@ -175,17 +179,17 @@ fn replay(name: &str, trace: &Path, seed: u64, json: bool) -> anyhow::Result<()>
     ]);
     table.row(recorded.row("as the trace records it"));
     table.row(simulated.row("on the model"));
-    print!("{}", table.text(crate::WIDTH));
-    println!(
+    say::result(&table.text(crate::WIDTH))?;
+    say::line(&format!(
         "Demerit figure {demerit_ms:.3} ms ({:.1} % of the recorded mean); {} from the cache.",
         100.0 * demerit_ms / recorded.mean.as_millis_f64().max(1e-9),
         result.from_cache
-    );
+    ))?;
     if result.out_of_range > 0 {
-        println!(
+        say::line(&format!(
             "{} requests lie beyond the device's end and were refused: is this its trace?",
             result.out_of_range
-        );
+        ))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `spindle report`.
 
-use crate::{exit::Exit, runs_folder};
+use crate::{exit::Exit, runs_folder, say};
 use analysis::Analysis;
 use clap::Args;
 use record::Store;
@@ -28,13 +28,13 @@ impl ReportArgs {
         let run = Store::open(&runs_folder::find(&self.run)?)?.read()?;
         let analysis = Analysis::of(&run);
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&report::json(&run, &analysis))?);
+            say::json(&report::json(&run, &analysis))?;
         } else if self.markdown {
-            print!("{}", report::markdown(&run, &analysis));
+            say::result(&report::markdown(&run, &analysis))?;
         } else if self.csv {
-            print!("{}", report::csv(&run, &analysis));
+            say::result(&report::csv(&run, &analysis))?;
         } else {
-            print!("{}", report::terminal(&run, &analysis, crate::WIDTH));
+            say::result(&report::terminal(&run, &analysis, crate::WIDTH))?;
         }
         Ok(Exit::Done)
     }

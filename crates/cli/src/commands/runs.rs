@@ -1,6 +1,6 @@
 //! `spindle runs`.
 
-use crate::{exit::Exit, runs_folder};
+use crate::{exit::Exit, runs_folder, say};
 use clap::Args;
 use record::{Run, RunState, Store};
 use report::{Align, Table};
@@ -20,7 +20,7 @@ impl RunsArgs {
         for path in runs_folder::all()? {
             match Store::open(&path).and_then(|store| store.read()) {
                 Ok(run) => runs.push((path, run)),
-                Err(error) => eprintln!("spindle: {error}"),
+                Err(error) => say::note(&error.to_string()),
             }
         }
         runs.sort_by_key(|(_, run)| run.started_at);
@@ -35,11 +35,11 @@ impl RunsArgs {
                     })
                 })
                 .collect();
-            println!("{}", serde_json::to_string_pretty(&all)?);
+            say::json(&all)?;
         } else if runs.is_empty() {
-            println!("There are no runs yet; `spindle compare` makes one.");
+            say::line("There are no runs yet; `spindle compare` makes one.")?;
         } else {
-            print!("{}", table(&runs).text(crate::WIDTH));
+            say::result(&table(&runs).text(crate::WIDTH))?;
         }
         Ok(Exit::Done)
     }

@@ -1,9 +1,8 @@
 //! `spindle undo`.
 
-use super::inspect::Page;
-use crate::exit::Exit;
+use crate::{exit::Exit, pending::report_text, say};
 use clap::Args;
-use host::{Host, Step, UndoReport};
+use host::{Host, UndoReport};
 
 /// The flags of `undo`.
 #[derive(Debug, Args)]
@@ -22,39 +21,16 @@ impl UndoArgs {
             reports.push(host::undo(&Host::here(), journal)?);
         }
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&reports)?);
+            say::json(&reports)?;
         } else if reports.is_empty() {
-            println!(
+            say::line(&format!(
                 "There is nothing to undo: {} holds no journal of an ended run.",
                 folder.display()
-            );
+            ))?;
         } else {
-            print!("{}", text(&reports));
+            say::result(&reports.iter().map(report_text).collect::<String>())?;
         }
         let complete = reports.iter().all(UndoReport::is_complete);
         Ok(if complete { Exit::Done } else { Exit::Failed })
     }
-}
-
-fn text(reports: &[UndoReport]) -> String {
-    let mut page = Page::default();
-    for report in reports {
-        let command = report.command.as_deref().unwrap_or("a run whose command cannot be read");
-        page.line(0, &format!("Undoing: {command}"));
-        for Step { what, change, outcome } in &report.steps {
-            let change = if change.is_empty() { String::new() } else { format!(" {change}") };
-            page.line(2, &format!("{what}{change}: {outcome}"));
-        }
-        if report.steps.is_empty() {
-            page.line(2, "it had changed nothing that is known");
-        }
-        for unknown in &report.unknown {
-            page.line(2, &format!("not known: {unknown}"));
-        }
-        match &report.kept {
-            Some(kept) => page.line(2, &format!("its journal is kept: {}", kept.display())),
-            None => page.line(2, "everything is as it was"),
-        }
-    }
-    page.0
 }

@@ -13,6 +13,7 @@ fn offer() -> Offer {
         all: [(Factor::Scheduler, schedulers)].into(),
         missing: BTreeMap::new(),
         size_limit: Some((Bytes::from_gib(10), "the disk has 10 GiB free".to_owned())),
+        own_loop: false,
         size_usual: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
     }

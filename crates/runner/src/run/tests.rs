@@ -18,6 +18,8 @@ struct FakeWorld {
     /// The trial (from 1) during which somebody else changes the scheduler.
     meddled: Option<u32>,
     restored: u32,
+    /// Something stays changed in the end.
+    stuck: bool,
     /// The scheduler whose figures wander so far that nothing about it is ever settled.
     wandering: Option<&'static str>,
 }
@@ -85,7 +87,10 @@ impl World for FakeWorld {
     }
     fn restore(&mut self) -> Result<(), WorldError> {
         self.restored += 1;
-        Ok(())
+        match self.stuck {
+            true => Err(WorldError::Fatal("scheduler of vda is still bfq".to_owned())),
+            false => Ok(()),
+        }
     }
 }
 
@@ -192,10 +197,20 @@ fn a_cell_that_never_works_is_dropped_and_the_rest_goes_on() {
 fn a_baseline_that_never_works_ends_the_run_and_restores() {
     let mut world = FakeWorld { failing: Some("none"), ..FakeWorld::default() };
     let mut bench = bench(&mut world, Some(5), None);
-    let mut notes = Notes::default();
-    let error = go_on(&mut world, &mut bench.run, &mut bench.store, &bench.stop, &mut notes);
-    assert!(error.unwrap_err().to_string().contains("baseline"));
-    assert_eq!(world.restored, 1);
+    let error = go(&mut world, &mut bench).unwrap_err();
+    assert!(error.to_string().contains("baseline"));
+    assert_eq!((world.restored, bench.run.state), (1, RunState::Interrupted));
+}
+
+#[test]
+fn what_stays_changed_is_told_however_the_run_ended() {
+    for failing in [None, Some("none")] {
+        let mut world = FakeWorld { failing, stuck: true, ..FakeWorld::default() };
+        let mut bench = bench(&mut world, Some(5), None);
+        let error = go(&mut world, &mut bench).unwrap_err().to_string();
+        assert!(error.contains("vda is still bfq"), "{error}");
+        assert_eq!(error.contains("baseline"), failing.is_some(), "{error}");
+    }
 }
 
 #[test]

@@ -46,6 +46,19 @@ impl RealWorld {
         // A filesystem that is made needs a block device to be made on.
         let makes_filesystems = raw.factors.contains_key(&Factor::Filesystem.to_string());
         let is_device = chain.kind == TargetKind::BlockDevice;
+        if is_device && raw.own_loop == Some(true) {
+            return Err(WorldError::Usage(format!(
+                "--loop puts a scratch file behind a loop device, and {target} is a block device, on \
+                 which there is no scratch file: leave --loop out, or name a folder"
+            )));
+        }
+        if let Some(limit) = raw.page_cache.filter(|limit| *limit < host::PAGE_CACHE_BOUND_MIN) {
+            return Err(WorldError::Usage(format!(
+                "a page cache of {limit} would not hold the load's own memory, which counts too: \
+                 give it {} or more",
+                host::PAGE_CACHE_BOUND_MIN
+            )));
+        }
         Ok(RealWorld {
             host,
             target: path,
@@ -96,9 +109,15 @@ impl RealWorld {
 impl World for RealWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
         let mut offer = settings::offer(self);
-        offer.size_usual = SIZE_USUAL;
+        offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
-        offer.size_limit = Some(describe::size_limit(self)?);
+        let (limit, why) = describe::size_limit(self)?;
+        offer.size_usual = match self.chain.kind {
+            // A small device is used whole.
+            TargetKind::BlockDevice => SIZE_USUAL.min(limit),
+            TargetKind::Directory | TargetKind::File => SIZE_USUAL,
+        };
+        offer.size_limit = Some((limit, why));
         Ok(offer)
     }
 

@@ -174,8 +174,10 @@ impl RoundRobinCfq {
     fn preempts(&self, q: Q) -> bool {
         let Some(active) = self.active.filter(|active| *active != q) else { return false };
         let (new, old) = (&self.queues[q], &self.queues[active]);
+        // Once a round, or async requests would never be served.
+        let served = self.served_round.get(q).copied() >= Some(self.round[new.class as usize]);
         new.class < old.class && (new.class == IoClass::RealTime || old.class == IoClass::Idle)
-            || new.class == old.class && new.sync && !old.sync
+            || new.class == old.class && new.sync && !old.sync && !served
     }
 }
 
@@ -200,7 +202,7 @@ impl Scheduler for RoundRobinCfq {
         match self.visit.pop_front() {
             Some(rq) => {
                 self.tagged |= self.queues.in_flight - self.visit.len() as u32 > TAGGED;
-                Issue::Issue(rq)
+                Issue::Send(rq)
             }
             None => Issue::Nothing,
         }

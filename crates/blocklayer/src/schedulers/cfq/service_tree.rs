@@ -20,8 +20,8 @@ const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
 const TAGGED: u32 = 5;
 const TAG_SAMPLES: u32 = 50;
 
-/// Left over from a last slice so much that the queue goes in front of all.
-const IN_FRONT: Nanos = Nanos(1 << 60);
+/// Who preempts goes in front of the first by so much, and no further: others age past it.
+const IN_FRONT: i64 = 1_000_000_000;
 
 /// Which tree of its class a queue is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +33,25 @@ enum Workload {
     Async = 2,
 }
 const WORKLOADS: [Workload; 3] = [Workload::SyncIdle, Workload::SyncNoIdle, Workload::Async];
+
+/// How a queue comes into its tree.
+#[derive(Clone, Copy, Debug)]
+enum Entrance {
+    InTurn,
+    /// So much of its last slice was left.
+    WithLeft(Nanos),
+    InFront,
+}
+
+/// What a new request does to the active queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Preempts {
+    No,
+    /// It takes the device now.
+    Takes,
+    /// It ends the waiting for another of its tree.
+    EndsWaiting,
+}
 
 /// Class, tree, when service is due, order of arrival.
 type Entry = (IoClass, Workload, i64, u64, Q);
@@ -118,7 +137,7 @@ impl TreeCfq {
 
     /// Enters a queue that has requests: due now, later the less its priority, earlier by what was
     /// left of its last slice.
-    fn enter(&mut self, q: Q, left: Nanos, now: Nanos) {
+    fn enter(&mut self, q: Q, entrance: Entrance, now: Nanos) {
         if self.entry_of.len() <= q {
             self.entry_of.resize(q + 1, None);
         }
@@ -130,10 +149,16 @@ impl TreeCfq {
         let settings = &self.queues.settings;
         let longest = settings.slice(true, 0).0;
         let own = settings.slice(queue.sync, queue.level).0.min(longest);
-        let offset = self.busy() * (longest - own);
+        let due = (now.0 + self.busy() * (longest - own)) as i64;
+        let (class, workload) = (queue.class, self.workload(q));
+        let first = self.first_of(class, workload).map_or(now.0 as i64, |entry| entry.2);
+        let key = match entrance {
+            Entrance::InTurn => due,
+            Entrance::WithLeft(left) => due - left.0 as i64,
+            Entrance::InFront => first - IN_FRONT,
+        };
         self.sequence += 1;
-        let key = (now.0 + offset) as i64 - left.0 as i64;
-        let entry = (queue.class, self.workload(q), key, self.sequence, q);
+        let entry = (class, workload, key, self.sequence, q);
         self.counts[entry.0 as usize][entry.1 as usize] += 1;
         self.trees.insert(entry);
         self.entry_of[q] = Some(entry);
@@ -214,7 +239,7 @@ impl TreeCfq {
             && !self.queues[q].is_empty()
         {
             let end = self.queues[q].slice_end.unwrap_or(now);
-            self.enter(q, end.saturating_sub(now), now);
+            self.enter(q, Entrance::WithLeft(end.saturating_sub(now)), now);
         }
     }
 
@@ -293,26 +318,42 @@ impl TreeCfq {
         queue.in_flight < most
     }
 
-    fn preempts(&self, q: Q) -> bool {
+    fn preempts(&self, q: Q) -> Preempts {
         let Some((active, workload)) = self.active.filter(|(active, _)| *active != q) else {
-            return false;
+            return Preempts::No;
         };
         let (new, old) = (&self.queues[q], &self.queues[active]);
-        if new.class != old.class {
-            return new.class < old.class
-                && (new.class == IoClass::RealTime || old.class == IoClass::Idle);
-        }
+        let takes = match new.class == old.class {
+            true => new.sync && !old.sync,
+            false => {
+                new.class < old.class
+                    && (new.class == IoClass::RealTime || old.class == IoClass::Idle)
+            }
+        };
         // The seeky are waited for together: whoever of them comes first is served.
-        let together = workload == Workload::SyncNoIdle
+        let together = new.class == old.class
+            && workload == Workload::SyncNoIdle
             && old.is_empty()
             && self.workload(q) == Workload::SyncNoIdle;
-        new.sync && (!old.sync || together)
+        match (takes, together) {
+            (true, _) => Preempts::Takes,
+            (false, true) => Preempts::EndsWaiting,
+            (false, false) => Preempts::No,
+        }
     }
 
     fn estimate_tags(&mut self) {
         let out = self.queues.in_flight;
         self.tag_most = self.tag_most.max(out);
         if self.queues.held <= 4 && out <= 4 {
+            return;
+        }
+        // While a shallow queue is waited for, little is sent: that says nothing of the device.
+        if let Some((q, _)) = self.active
+            && self.idle_window(q)
+            && self.queues[q].depth() < TAGGED
+            && out < TAGGED
+        {
             return;
         }
         self.tag_samples += 1;
@@ -327,12 +368,17 @@ impl Scheduler for TreeCfq {
     fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         let sync = requests[rq].sync;
         let q = self.queues.insert(rq, sync, requests, now);
-        if self.preempts(q) {
-            self.expire_active(now);
-            self.enter(q, IN_FRONT, now);
-            self.serving = None;
-        } else {
-            self.enter(q, Nanos::ZERO, now);
+        match self.preempts(q) {
+            Preempts::Takes => {
+                self.expire_active(now);
+                self.enter(q, Entrance::InFront, now);
+                self.serving = None;
+            }
+            Preempts::EndsWaiting => {
+                self.expire_active(now);
+                self.enter(q, Entrance::InTurn, now);
+            }
+            Preempts::No => self.enter(q, Entrance::InTurn, now),
         }
     }
 
@@ -347,7 +393,7 @@ impl Scheduler for TreeCfq {
         }
         let Some(rq) = self.queues.choose(q, requests, now) else { return Issue::Nothing };
         self.queues.send(rq, requests);
-        Issue::Issue(rq)
+        Issue::Send(rq)
     }
 
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {

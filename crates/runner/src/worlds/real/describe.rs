@@ -20,7 +20,6 @@ pub fn size_limit(world: &RealWorld) -> Result<(Bytes, String), WorldError> {
     let free = world.chain.filesystem().map_or(Bytes::ZERO, |filesystem| filesystem.available);
     let keep = Bytes(host::KEEP_FREE.0.max(free.0 / 50) + Bytes::from_mib(64).0);
     let limit = Bytes(free.0.saturating_sub(keep.0));
-    // Each filesystem that is compared has a file of its own, with room for its tables.
     Ok((limit, format!("{} has {free} free, of which {keep} are left to others", folder.display())))
 }
 
@@ -32,11 +31,17 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     match world.folder() {
         Some(folder) => {
             let files = filesystems(plan).len();
-            let plural = if files < 2 { "a scratch file" } else { "scratch files" };
+            let (what, them) = match files {
+                0 | 1 => ("a scratch file".to_owned(), "it"),
+                _ => (format!("{files} scratch files"), "them"),
+            };
+            let size = match files {
+                0 => plan.size,
+                _ => plan.size + filesystem_needs(plan.size),
+            };
+            let folder = folder.display();
             intentions.push(format!(
-                "lay out {plural} of {} in {}, and remove it in the end",
-                plan.size,
-                folder.display()
+                "lay out {what} of {size} in {folder}, and remove {them} in the end"
             ));
         }
         None => intentions.push(format!(
@@ -46,7 +51,17 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
         )),
     }
     if world.own_loop {
-        intentions.push("attach a loop device to it, and detach it in the end".to_owned());
+        let each = if filesystems(plan).len() < 2 { "it" } else { "each" };
+        intentions.push(format!("attach a loop device to {each}, and detach it in the end"));
+    }
+    for level in filesystems(plan) {
+        intentions
+            .push(format!("make and mount the filesystem {level}, and unmount it in the end"));
+    }
+    if let Some(limit) = plan.page_cache {
+        intentions.push(format!(
+            "run in a control group of {limit} of page cache, and remove the group in the end"
+        ));
     }
     let mut changed: Vec<String> = plan
         .cells
@@ -77,7 +92,8 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
         return None;
     }
     if let Some(Level(text)) = cell.level(&Factor::Filesystem)
-        && let Some(reason) = refuse_filesystem(plan, text)
+        && let Some(reason) =
+            refuse_filesystem(plan, text).or_else(|| refuse_room(world, plan, text))
     {
         return Some(reason);
     }
@@ -100,6 +116,28 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
         }
     }
     None
+}
+
+/// Each filesystem has a scratch file of its own, and all must fit at once.
+fn refuse_room(world: &RealWorld, plan: &Plan, text: &str) -> Option<String> {
+    if !world.own_loop {
+        return None;
+    }
+    let mut all = filesystems(plan);
+    let this = Level(text.to_owned());
+    if !all.contains(&this) {
+        all.push(this);
+    }
+    let each = plan.size + filesystem_needs(plan.size);
+    let needed = each * all.len() as u64;
+    let (limit, why) = size_limit(world).ok()?;
+    (needed > limit).then(|| {
+        format!(
+            "{} filesystems need {each} each, {needed} together, and {why}: use a smaller --size, or \
+             compare fewer at once",
+            all.len()
+        )
+    })
 }
 
 /// Its mkfs program may be missing, or want more room.

@@ -1,0 +1,37 @@
+//! What the program says: results on stdout, everything else on stderr. Neither may break a run that
+//! has yet to put the host back: a terminal or a reader that is gone is nobody to tell.
+
+use anyhow::Context;
+use serde::Serialize;
+use std::io::{ErrorKind, Write};
+
+/// Prints a result as it is. A reader that closed stdout (`| head`) has enough; that is no failure.
+pub fn result(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to stdout"),
+    }
+}
+
+/// Prints a result and ends the line.
+pub fn line(text: &str) -> anyhow::Result<()> {
+    result(&format!("{text}\n"))
+}
+
+/// Prints a result as JSON.
+pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    line(&serde_json::to_string_pretty(value)?)
+}
+
+/// Tells something beside the result, on stderr, as it is.
+pub fn aside(text: &str) {
+    let mut err = std::io::stderr().lock();
+    // Where stderr is gone there is nobody to tell, nor a way to say so.
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// Tells a sentence on stderr, in the program's name.
+pub fn note(text: &str) {
+    aside(&format!("spindle: {text}\n"));
+}
