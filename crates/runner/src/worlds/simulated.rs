@@ -173,6 +173,7 @@ impl World for SimulatedWorld {
             missing: missing(),
             size_limit: Some((capacity, format!("{} has {capacity}", self.profile.name))),
             size_usual: capacity,
+            own_loop: false,
             // Nothing is laid out.
             layout_bytes_per_second: 0,
         })
