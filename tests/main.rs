@@ -8,4 +8,5 @@ mod inspect;
 mod machine;
 mod profiles;
 mod restore;
+mod simulated;
 mod words;

@@ -1,0 +1,175 @@
+//! Clients: what each does next, and how its writes are made durable.
+
+use crate::arrivals::Schedule;
+use crate::offsets::Offsets;
+use crate::spec::Spec;
+use blocklayer::{Context, IoClass, Kernel};
+use plan::{AfterWrite, ClientKind, Job, OpenSync};
+use random::Stream;
+use units::Nanos;
+
+/// What all clients of a job have in common.
+pub(crate) struct Rules {
+    /// Sectors an operation.
+    pub sectors: u64,
+    /// Writes carry FUA.
+    pub fua: bool,
+    /// A flush follows every so many writes.
+    pub flush_every: Option<u32>,
+    /// That flush is a call of its own (fsync), not part of the write (O_SYNC).
+    pub flush_is_call: bool,
+    /// Latency counts from the intended start.
+    pub open: bool,
+}
+
+impl Rules {
+    /// Of a job on a kernel.
+    pub fn of(job: &Job, kernel: Kernel) -> Self {
+        let durable = job.sync.open != OpenSync::None;
+        // Since 4.18 an O_DSYNC overwrite past the page cache is one FUA write; before, a write
+        // and a flush.
+        let fua = durable && kernel >= Kernel::V4_19;
+        let call = job.sync.after != AfterWrite::None;
+        Rules {
+            sectors: job.block_size.sectors().0,
+            fua,
+            flush_every: match (call, durable && !fua) {
+                (_, true) => Some(1),
+                (true, _) => Some(job.sync.every),
+                _ => None,
+            },
+            flush_is_call: call,
+            open: job.rate.is_some(),
+        }
+    }
+}
+
+/// One client.
+pub(crate) struct Client {
+    /// 0: the measured job; 1: the one beside it.
+    pub job: usize,
+    pub context: Context,
+    pub offsets: Offsets,
+    /// Where a rate is offered.
+    pub schedule: Option<Schedule>,
+    /// Slots of operations that may begin.
+    pub free: Vec<u32>,
+    /// Sleeps for a free request, and can hand over nothing else meanwhile.
+    pub asleep: bool,
+    /// Will be looked at at its next arrival.
+    pub armed: bool,
+    /// Waits to be looked at now.
+    pub ready: bool,
+    pub writes_since_flush: u32,
+}
+
+/// One operation that is outstanding, or the place for one.
+#[derive(Clone, Copy)]
+pub(crate) struct Operation {
+    pub client: u32,
+    pub reads: bool,
+    pub start: u64,
+    pub intended: Nanos,
+    pub submitted: Nanos,
+    /// Sectors handed over so far.
+    pub handed: u64,
+    /// Bios of it that are not done.
+    pub pieces: u32,
+    /// Since when it sleeps for a request.
+    pub slept: Nanos,
+    /// Since when the flush after the write goes on.
+    pub flushing: Option<Nanos>,
+    pub failed: bool,
+    pub busy: bool,
+}
+
+/// All clients of a spec, with their operations' slots.
+pub(crate) struct Crowd {
+    pub clients: Vec<Client>,
+    pub operations: Vec<Operation>,
+    pub rules: Vec<Rules>,
+    /// Contexts there are: 0 to this, exclusive.
+    pub contexts: u32,
+}
+
+impl Crowd {
+    pub fn of(spec: &Spec) -> Self {
+        let jobs = [Some(&spec.workload.job), spec.workload.background.as_ref()];
+        let mut crowd = Crowd { clients: vec![], operations: vec![], rules: vec![], contexts: 0 };
+        for (at, job) in jobs.into_iter().flatten().enumerate() {
+            let role = if at == 0 { "measured" } else { "background" };
+            crowd.rules.push(Rules::of(job, spec.queue.kernel));
+            crowd.join(at, role, job, spec);
+        }
+        crowd
+    }
+
+    fn join(&mut self, at: usize, role: &str, job: &Job, spec: &Spec) {
+        let blocks = (spec.span.0 / job.block_size.sectors().0).max(1);
+        let shared = job.client_kind == ClientKind::Threads;
+        for client in 0..job.clients {
+            let stream = |what| Stream::new(spec.seed, &format!("{role} client {client} {what}"));
+            if client == 0 || !shared {
+                self.contexts += 1;
+            }
+            let place = (client, job.clients);
+            let first = self.operations.len() as u32;
+            let idle = Operation {
+                client: self.clients.len() as u32,
+                reads: true,
+                start: 0,
+                intended: Nanos::ZERO,
+                submitted: Nanos::ZERO,
+                handed: 0,
+                pieces: 0,
+                slept: Nanos::ZERO,
+                flushing: None,
+                failed: false,
+                busy: false,
+            };
+            self.operations.extend(std::iter::repeat_n(idle, job.depth as usize));
+            self.clients.push(Client {
+                job: at,
+                context: context(self.contexts - 1, job),
+                offsets: Offsets::new(job.pattern, place, blocks, stream("offsets")),
+                schedule: job.rate.map(|rate| Schedule::new(rate, place, stream("arrivals"))),
+                free: (first..first + job.depth).rev().collect(),
+                asleep: false,
+                armed: false,
+                ready: false,
+                writes_since_flush: 0,
+            });
+        }
+    }
+}
+
+fn context(process: u32, job: &Job) -> Context {
+    let Some(priority) = job.io_priority else { return Context::of(process) };
+    let class = match priority.class {
+        plan::IoClass::RealTime => IoClass::RealTime,
+        plan::IoClass::BestEffort => IoClass::BestEffort,
+        plan::IoClass::Idle => IoClass::Idle,
+    };
+    Context { process, class, level: priority.level }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(sync: &str, kernel: Kernel) -> (bool, Option<u32>) {
+        let job = Job { sync: sync.parse().unwrap(), ..Job::default() };
+        let rules = Rules::of(&job, kernel);
+        (rules.fua, rules.flush_every)
+    }
+
+    #[test]
+    fn durable_writes_are_fua_or_followed_by_a_flush() {
+        assert_eq!(rules("direct", Kernel::V6_12), (false, None));
+        assert_eq!(rules("direct+osync", Kernel::V6_12), (true, None));
+        assert_eq!(rules("direct+odsync", Kernel::V3_10), (false, Some(1)));
+        assert_eq!(rules("direct+fsync", Kernel::V2_6_18), (false, Some(1)));
+        assert_eq!(rules("direct+fsync:16", Kernel::V6_12), (false, Some(16)));
+        assert_eq!(rules("direct+osync+fsync:16", Kernel::V6_12), (true, Some(16)));
+    }
+}

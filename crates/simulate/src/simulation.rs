@@ -1,0 +1,522 @@
+//! The loop: clients, block layer and device from event to event.
+
+use crate::client::{Crowd, Operation};
+use crate::counters::Sampling;
+use crate::events::{EventHash, EventKind};
+use crate::spec::{SimulateError, Spec, refuse_job};
+use crate::tally::{Finished, Tally};
+use blocklayer::{Bio, BioDone, BlockLayer, Outcome, Submitted};
+use device::{Device, Op, Path};
+use record::{Measurement, Second};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+    sync::atomic::{AtomicBool, Ordering},
+};
+use units::{Nanos, Sectors};
+
+const SECOND: u64 = 1_000_000_000;
+/// Steps between two looks at the caller's wish to stop.
+const LOOK_EVERY: u64 = 1 << 14;
+
+/// What a simulation gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// What was measured, under the names of the real world.
+    pub measurement: Measurement,
+    /// Over every event with its time: equal when, and only when, two runs were the same.
+    pub event_hash: u64,
+    /// Operations done, those during warm-up included.
+    pub operations: u64,
+}
+
+/// A virtual second of the measured job that has passed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// The second.
+    pub second: Second,
+    /// How long it was: the first and the last may be shorter.
+    pub length: Nanos,
+}
+
+/// Simulates one trial before `device`, which must be as it was built. Clients begin at time zero,
+/// and what is in flight at the end counts for nothing.
+pub fn run<D: Device + ?Sized>(
+    spec: &Spec,
+    device: Box<D>,
+    stop: &AtomicBool,
+    each_second: &mut dyn FnMut(&Progress),
+) -> Result<Simulated, SimulateError> {
+    check(spec, &*device)?;
+    let layer = BlockLayer::new(spec.queue, device)?;
+    let mut simulation = Simulation::new(spec, layer);
+    simulation.go_on_to_the_end(stop, each_second)?;
+    Ok(simulation.result())
+}
+
+fn check<D: Device + ?Sized>(spec: &Spec, device: &D) -> Result<(), SimulateError> {
+    let span = spec.span.bytes();
+    if spec.span > device.capacity() {
+        return Err(SimulateError::Span { span, capacity: device.capacity().bytes() });
+    }
+    for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
+        if let Some(reason) = refuse_job(job) {
+            return Err(SimulateError::Job(reason));
+        }
+        if job.block_size > span {
+            return Err(SimulateError::Block { block: job.block_size, span });
+        }
+    }
+    Ok(())
+}
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wait {
+    /// A client's next arrival.
+    Arrival(u32),
+    /// A slot that its client may use again.
+    Turnaround(u32),
+}
+
+struct Simulation<'a, D: Device + ?Sized> {
+    spec: &'a Spec<'a>,
+    layer: BlockLayer<D>,
+    crowd: Crowd,
+    waits: BinaryHeap<Reverse<(Nanos, u64, Wait)>>,
+    sequence: u64,
+    /// Slots whose clients sleep for a request, by context, oldest first.
+    sleepers: Vec<VecDeque<u32>>,
+    /// Clients that may be able to begin something now.
+    ready: Vec<u32>,
+    /// Bios the layer has.
+    outstanding: u64,
+    now: Nanos,
+    measuring: bool,
+    tallies: Vec<Tally>,
+    first_client: Vec<u32>,
+    sampling: Sampling,
+    seconds: Vec<Second>,
+    last_tick: Nanos,
+    hash: EventHash,
+    operations: u64,
+    max_sectors: u64,
+}
+
+impl<'a, D: Device + ?Sized> Simulation<'a, D> {
+    fn new(spec: &'a Spec<'a>, layer: BlockLayer<D>) -> Self {
+        let crowd = Crowd::of(spec);
+        let jobs = [Some(&spec.workload.job), spec.workload.background.as_ref()];
+        let jobs: Vec<_> = jobs.into_iter().flatten().collect();
+        let tally =
+            |job: &&plan::Job| Tally::new(job.clients, job.block_size.0, job.rate.is_some());
+        Simulation {
+            tallies: jobs.iter().map(tally).collect(),
+            first_client: vec![0, jobs[0].clients],
+            sleepers: vec![VecDeque::new(); crowd.contexts as usize],
+            ready: Vec::with_capacity(crowd.clients.len()),
+            max_sectors: layer.max_sectors().0,
+            crowd,
+            waits: BinaryHeap::new(),
+            sequence: 0,
+            outstanding: 0,
+            now: Nanos::ZERO,
+            measuring: false,
+            sampling: Sampling::new(),
+            seconds: Vec::new(),
+            last_tick: Nanos::ZERO,
+            hash: EventHash::new(),
+            operations: 0,
+            layer,
+            spec,
+        }
+    }
+
+    fn end(&self) -> Nanos {
+        self.spec.warmup + self.spec.measure
+    }
+
+    fn go_on_to_the_end(
+        &mut self,
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Progress),
+    ) -> Result<(), SimulateError> {
+        self.measuring = self.spec.warmup == Nanos::ZERO;
+        for client in 0..self.crowd.clients.len() as u32 {
+            self.make_ready(client);
+        }
+        self.begin_what_may();
+        let mut outcome = Outcome::default();
+        let mut steps = 0u64;
+        while self.now < self.end() {
+            let tick = self.next_tick();
+            let event = self.next_event();
+            if event.is_none() && self.outstanding > 0 {
+                return Err(SimulateError::Stalled { at: self.now, outstanding: self.outstanding });
+            }
+            let at = event.unwrap_or(tick).min(tick);
+            self.sampling.pass(at, &self.layer.view(), self.outstanding > 0);
+            self.now = at;
+            self.layer.advance(at, &mut outcome);
+            for context in &outcome.woken {
+                self.wake(*context);
+            }
+            for bio in &outcome.done {
+                self.complete(bio);
+            }
+            outcome.clear();
+            self.end_waits();
+            self.begin_what_may();
+            if at == tick {
+                each_second(&self.close_second());
+            }
+            steps += 1;
+            if steps.is_multiple_of(LOOK_EVERY) && stop.load(Ordering::Relaxed) {
+                return Err(SimulateError::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let wait = self.waits.peek().map(|Reverse((at, ..))| *at);
+        match (self.layer.next_event(), wait) {
+            (Some(layer), Some(wait)) => Some(layer.min(wait)),
+            (layer, wait) => layer.or(wait),
+        }
+        // The device's own time may lag behind a tick at which nothing happened.
+        .map(|at| at.max(self.now))
+    }
+
+    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
+    fn next_tick(&self) -> Nanos {
+        let (last, measure) = (self.last_tick, self.spec.warmup);
+        let next = match last < measure {
+            true => measure - Nanos(((measure - last).0 - 1) / SECOND * SECOND),
+            false => measure + Nanos(((last - measure).0 / SECOND + 1) * SECOND),
+        };
+        next.min(self.end())
+    }
+
+    fn close_second(&mut self) -> Progress {
+        let axis = self.now.as_secs_f64() - self.spec.warmup.as_secs_f64();
+        self.sampling.sample(axis, self.layer.counters());
+        let second = self.tallies[0].take_second(axis);
+        self.seconds.push(second);
+        let length = self.now - self.last_tick;
+        self.last_tick = self.now;
+        self.measuring = self.now >= self.spec.warmup;
+        Progress { second, length }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, client: u32) {
+        let ready = &mut self.crowd.clients[client as usize].ready;
+        if !*ready {
+            *ready = true;
+            self.ready.push(client);
+        }
+    }
+
+    fn wait(&mut self, until: Nanos, wait: Wait) {
+        self.sequence += 1;
+        self.waits.push(Reverse((until, self.sequence, wait)));
+    }
+
+    /// Ends all waits that are over.
+    #[inline]
+    fn end_waits(&mut self) {
+        while let Some(Reverse((at, _, wait))) = self.waits.peek().copied() {
+            if at > self.now {
+                return;
+            }
+            self.waits.pop();
+            match wait {
+                Wait::Arrival(client) => {
+                    self.crowd.clients[client as usize].armed = false;
+                    self.make_ready(client);
+                }
+                Wait::Turnaround(slot) => self.free(slot),
+            }
+        }
+    }
+
+    #[inline]
+    fn free(&mut self, slot: u32) {
+        let client = self.crowd.operations[slot as usize].client;
+        self.crowd.clients[client as usize].free.push(slot);
+        self.make_ready(client);
+    }
+
+    /// Lets every client that is ready begin what it can, and then hand it all over.
+    #[inline]
+    fn begin_what_may(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        for client in ready.drain(..) {
+            self.crowd.clients[client as usize].ready = false;
+            if self.begin(client) {
+                let process = self.crowd.clients[client as usize].context.process;
+                self.layer.unplug(process, self.now);
+            }
+        }
+        self.ready = ready;
+    }
+
+    /// All free slots in a closed loop; what is due, where a rate is offered. Whether anything began.
+    #[inline]
+    fn begin(&mut self, at: u32) -> bool {
+        let mut began = false;
+        loop {
+            let client = &mut self.crowd.clients[at as usize];
+            if client.asleep {
+                return began;
+            }
+            let Some(&slot) = client.free.last() else { return began };
+            let mut intended = self.now;
+            if let Some(schedule) = &mut client.schedule {
+                intended = schedule.next();
+                if intended > self.now {
+                    if !client.armed {
+                        client.armed = true;
+                        self.wait(intended, Wait::Arrival(at));
+                    }
+                    return began;
+                }
+                schedule.take();
+            }
+            client.free.pop();
+            let (block, reads) = client.offsets.next();
+            let start = block * self.crowd.rules[client.job].sectors;
+            self.crowd.operations[slot as usize] = Operation {
+                client: at,
+                reads,
+                start,
+                intended,
+                submitted: self.now,
+                handed: 0,
+                pieces: 0,
+                slept: Nanos::ZERO,
+                flushing: None,
+                failed: false,
+                busy: true,
+            };
+            self.hand_over(slot);
+            began = true;
+        }
+    }
+
+    /// Hands over what is left of an operation, in bios of at most a request's size.
+    #[inline]
+    fn hand_over(&mut self, slot: u32) {
+        let operation = &mut self.crowd.operations[slot as usize];
+        let client = &mut self.crowd.clients[operation.client as usize];
+        let rules = &self.crowd.rules[client.job];
+        while operation.handed < rules.sectors {
+            let count = (rules.sectors - operation.handed).min(self.max_sectors);
+            let bio = Bio {
+                id: u64::from(slot),
+                op: if operation.reads { Op::Read } else { Op::Write },
+                start: Sectors(operation.start + operation.handed),
+                count: Sectors(count),
+                // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
+                sync: true,
+                fua: rules.fua && !operation.reads,
+                context: client.context,
+            };
+            if self.layer.submit(bio, self.now) == Submitted::MustWait {
+                self.hash.add(self.now, EventKind::Slept, u64::from(slot));
+                client.asleep = true;
+                operation.slept = self.now;
+                self.sleepers[client.context.process as usize].push_back(slot);
+                return;
+            }
+            self.hash.add(self.now, EventKind::Submitted, bio.start.0);
+            operation.handed += count;
+            operation.pieces += 1;
+            self.outstanding += 1;
+        }
+    }
+
+    /// The oldest sleeper of a context goes on where it stopped.
+    fn wake(&mut self, context: u32) {
+        let Some(slot) = self.sleepers[context as usize].pop_front() else { return };
+        let operation = &self.crowd.operations[slot as usize];
+        let at = operation.client;
+        self.sampling.slept(self.now - operation.slept);
+        self.crowd.clients[at as usize].asleep = false;
+        self.hand_over(slot);
+        // It goes on to what else it may begin, and unplugs with that or at once.
+        self.layer.unplug(context, self.now);
+        self.make_ready(at);
+    }
+
+    #[inline]
+    fn complete(&mut self, bio: &BioDone) {
+        self.sampling.bio(bio);
+        self.outstanding -= 1;
+        let slot = bio.id as u32;
+        self.hash.add(bio.at, EventKind::Done, bio.id);
+        let operation = &mut self.crowd.operations[slot as usize];
+        operation.failed |= bio.path == Path::OutOfRange;
+        operation.pieces -= 1;
+        let client = &mut self.crowd.clients[operation.client as usize];
+        let rules = &self.crowd.rules[client.job];
+        if operation.pieces > 0 || operation.handed < rules.sectors {
+            return;
+        }
+        if let Some(since) = operation.flushing {
+            if rules.flush_is_call && self.measuring {
+                self.tallies[client.job].count_sync(bio.at - since);
+            }
+        } else if !operation.reads
+            && let Some(every) = rules.flush_every
+        {
+            client.writes_since_flush += 1;
+            if client.writes_since_flush >= every {
+                client.writes_since_flush = 0;
+                self.flush(slot, bio.at);
+                return;
+            }
+        }
+        self.finish(slot, bio.at);
+    }
+
+    fn flush(&mut self, slot: u32, since: Nanos) {
+        let operation = &mut self.crowd.operations[slot as usize];
+        let client = &self.crowd.clients[operation.client as usize];
+        operation.flushing = Some(since);
+        operation.pieces = 1;
+        self.outstanding += 1;
+        let bio = Bio {
+            id: u64::from(slot),
+            op: Op::Flush,
+            start: Sectors(0),
+            count: Sectors(0),
+            sync: true,
+            fua: false,
+            context: client.context,
+        };
+        // The layer never lets a flush wait for a request.
+        let _ = self.layer.submit(bio, self.now);
+        self.hash.add(self.now, EventKind::Submitted, u64::MAX);
+        self.layer.unplug(client.context.process, self.now);
+    }
+
+    #[inline]
+    fn finish(&mut self, slot: u32, at: Nanos) {
+        self.hash.add(at, EventKind::Finished, u64::from(slot));
+        self.operations += 1;
+        self.sampling.operation();
+        let operation = &mut self.crowd.operations[slot as usize];
+        operation.busy = false;
+        let job = self.crowd.clients[operation.client as usize].job;
+        let tally = &mut self.tallies[job];
+        if operation.failed {
+            if self.measuring {
+                tally.count_failure();
+            }
+        } else {
+            let done = Finished {
+                client: (operation.client - self.first_client[job]) as usize,
+                reads: operation.reads,
+                service: at - operation.submitted,
+                response: at - operation.intended,
+            };
+            tally.count(done, self.measuring);
+        }
+        match self.spec.turnaround {
+            Nanos::ZERO => self.free(slot),
+            turnaround => self.wait((at + turnaround).max(self.now), Wait::Turnaround(slot)),
+        }
+    }
+
+    fn result(self) -> Simulated {
+        let mut warnings = Vec::new();
+        let backlogs: Vec<(u64, Nanos)> =
+            (0..self.tallies.len()).map(|j| self.backlog(j)).collect();
+        let oldest: Vec<Nanos> = (0..self.tallies.len()).map(|job| self.oldest(job)).collect();
+        let open: Vec<bool> = self.crowd.rules.iter().map(|rules| rules.open).collect();
+        let mut jobs = Vec::new();
+        let roles = ["the job", "the background job"];
+        for (at, tally) in self.tallies.into_iter().enumerate() {
+            let job = tally.measurement();
+            warn(&mut warnings, roles[at], &job, self.spec.measure, oldest[at]);
+            if open[at] {
+                warn_of_backlog(&mut warnings, roles[at], backlogs[at]);
+            }
+            jobs.push(job);
+        }
+        let background = (jobs.len() > 1).then(|| jobs.remove(1));
+        Simulated {
+            measurement: Measurement {
+                span: self.spec.measure,
+                job: jobs.remove(0),
+                background,
+                seconds: self.seconds,
+                counters: self.sampling.samples(),
+                warnings,
+                ..Measurement::default()
+            },
+            event_hash: self.hash.value(),
+            operations: self.operations,
+        }
+    }
+
+    fn in_flight(&self, job: usize) -> impl Iterator<Item = &Operation> {
+        let of_job = move |operation: &&Operation| {
+            operation.busy && self.crowd.clients[operation.client as usize].job == job
+        };
+        self.crowd.operations.iter().filter(of_job)
+    }
+
+    /// For how long the oldest operation that is not done has been going on.
+    fn oldest(&self, job: usize) -> Nanos {
+        let submitted = self.in_flight(job).map(|operation| operation.submitted).min();
+        submitted.map_or(Nanos::ZERO, |submitted| self.now - submitted)
+    }
+
+    /// What was to begin before the end and is not done, and since when the first of them is due.
+    fn backlog(&self, job: usize) -> (u64, Nanos) {
+        let mut first = self.in_flight(job).map(|operation| operation.intended).min();
+        let mut count = self.in_flight(job).count() as u64;
+        for client in self.crowd.clients.iter().filter(|client| client.job == job) {
+            let Some(schedule) = &client.schedule else { continue };
+            count += schedule.due_before(self.now);
+            first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));
+        }
+        (count, first.map_or(Nanos::ZERO, |first| self.now.saturating_sub(first)))
+    }
+}
+
+fn warn(
+    warnings: &mut Vec<String>,
+    role: &str,
+    job: &record::JobMeasurement,
+    span: Nanos,
+    oldest: Nanos,
+) {
+    if let Some(failed) = job.errors.get("EIO") {
+        warnings.push(format!("{failed} operations of {role} reached beyond the device's end"));
+    }
+    if job.operations() == 0 {
+        warnings.push(format!("no operation of {role} completed within {span}"));
+    }
+    let longest = job.latency().max().unwrap_or(Nanos::ZERO);
+    if oldest > longest && oldest > Nanos::from_millis(10) {
+        warnings.push(format!(
+            "an operation of {role} had been in flight for {oldest} at the end, longer than any that \
+             counts: the longest latency is an underestimate"
+        ));
+    }
+}
+
+/// A second late, or a tenth of one with more than what latency alone would leave.
+fn warn_of_backlog(warnings: &mut Vec<String>, role: &str, (count, oldest): (u64, Nanos)) {
+    if count > 1 && oldest > Nanos::from_secs(1) {
+        warnings.push(format!(
+            "backlog: about {count} operations of {role} that were to begin before the end were not \
+             done by then, the first of them {oldest} late: the rate is above what this target \
+             carries, and response times grow with the length of the trial"
+        ));
+    }
+}

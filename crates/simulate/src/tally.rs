@@ -1,0 +1,132 @@
+//! What a job's clients did: by operation, by client, by second.
+
+use record::{ClientShare, Histogram, JobMeasurement, OperationMeasurement, Second};
+use std::collections::BTreeMap;
+use units::{Bytes, Nanos};
+
+/// Operations of one kind.
+struct Kind {
+    service: Histogram,
+    response: Option<Histogram>,
+}
+
+impl Kind {
+    fn new(open: bool) -> Self {
+        Kind { service: Histogram::new(), response: open.then(Histogram::new) }
+    }
+
+    fn measurement(self, bytes_each: u64) -> OperationMeasurement {
+        let operations = self.service.count();
+        OperationMeasurement {
+            operations,
+            bytes: Bytes(operations * bytes_each),
+            service: self.service,
+            response: self.response,
+        }
+    }
+}
+
+/// One job's counts.
+pub(crate) struct Tally {
+    reads: Kind,
+    writes: Kind,
+    syncs: Histogram,
+    /// Operations of each client.
+    shares: Vec<u64>,
+    failed: u64,
+    bytes_each: u64,
+    second: CurrentSecond,
+}
+
+#[derive(Default)]
+struct CurrentSecond {
+    reads: u64,
+    writes: u64,
+    latency: Histogram,
+}
+
+/// An operation that is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    /// Its client's place in the job.
+    pub client: usize,
+    pub reads: bool,
+    pub service: Nanos,
+    pub response: Nanos,
+}
+
+impl Tally {
+    pub fn new(clients: u32, bytes_each: u64, open: bool) -> Self {
+        Tally {
+            reads: Kind::new(open),
+            writes: Kind::new(open),
+            syncs: Histogram::new(),
+            shares: vec![0; clients as usize],
+            failed: 0,
+            bytes_each,
+            second: CurrentSecond::default(),
+        }
+    }
+
+    /// Counts one, into the whole only when `measuring`.
+    #[inline]
+    pub fn count(&mut self, done: Finished, measuring: bool) {
+        let kind = if done.reads { &mut self.reads } else { &mut self.writes };
+        let latency = if kind.response.is_some() { done.response } else { done.service };
+        if measuring {
+            kind.service.record(done.service);
+            if let Some(response) = &mut kind.response {
+                response.record(done.response);
+            }
+            self.shares[done.client] += 1;
+        }
+        self.second.reads += u64::from(done.reads);
+        self.second.writes += u64::from(!done.reads);
+        self.second.latency.record(latency);
+    }
+
+    /// Counts a flush that was a call of its own.
+    pub fn count_sync(&mut self, took: Nanos) {
+        self.syncs.record(took);
+    }
+
+    /// Counts an operation that the device refused.
+    pub fn count_failure(&mut self) {
+        self.failed += 1;
+    }
+
+    /// What was done since the last call; `at` is on the axis of [`Second::at`].
+    pub fn take_second(&mut self, at: f64) -> Second {
+        let CurrentSecond { reads, writes, latency } = &mut self.second;
+        let second = Second {
+            at,
+            reads: *reads,
+            writes: *writes,
+            bytes: Bytes((*reads + *writes) * self.bytes_each),
+            p50: latency.quantile(0.5).unwrap_or_default(),
+            p99: latency.quantile(0.99).unwrap_or_default(),
+            max: latency.max().unwrap_or_default(),
+        };
+        (*reads, *writes) = (0, 0);
+        latency.clear();
+        second
+    }
+
+    pub fn measurement(self) -> JobMeasurement {
+        let share = |operations: u64| ClientShare {
+            operations,
+            bytes: Bytes(operations * self.bytes_each),
+        };
+        let errors = match self.failed {
+            0 => BTreeMap::new(),
+            failed => [("EIO".to_owned(), failed)].into(),
+        };
+        JobMeasurement {
+            clients: self.shares.iter().copied().map(share).collect(),
+            reads: self.reads.measurement(self.bytes_each),
+            writes: self.writes.measurement(self.bytes_each),
+            syncs: Kind { service: self.syncs, response: None }.measurement(0),
+            errors,
+        }
+    }
+}

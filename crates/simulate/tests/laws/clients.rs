@@ -1,0 +1,130 @@
+//! What clients do: rates, sync modes, priorities, large blocks.
+
+use super::*;
+use servers::Servers;
+
+fn queue() -> Config {
+    Config::new(Kernel::V6_12, 32).with_scheduler("mq-deadline")
+}
+
+#[test]
+fn a_fixed_rate_is_kept_and_its_response_time_counts_from_the_intended_start() {
+    let trial = Trial::of("randread,clients=4,rate=fixed:400/s", queue(), 10);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
+    let job = &simulated.measurement.job;
+    near("rate", job.operations() as f64 / 10.0, 400.0, 0.001);
+    let response = job.reads.response.as_ref().unwrap();
+    near("response", response.mean().unwrap().as_millis_f64(), 1.0, 0.01);
+    assert!(simulated.measurement.warnings.is_empty(), "{:?}", simulated.measurement.warnings);
+}
+
+#[test]
+fn a_rate_above_what_the_device_carries_is_a_backlog() {
+    let trial = Trial::of("randread,clients=4,rate=2000/s", queue(), 10);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
+    let job = &simulated.measurement.job;
+    let response = job.reads.response.as_ref().unwrap().max().unwrap();
+    assert!(response > Nanos::from_secs(4), "{response}");
+    assert!(job.reads.service.max().unwrap() < Nanos::from_millis(6));
+    let warnings = simulated.measurement.warnings.join("\n");
+    // 22 thousand arrivals in 11 s, of which the device did half.
+    let about = warnings.split("backlog: about ").nth(1).unwrap();
+    let count: f64 = about.split(' ').next().unwrap().parse().unwrap();
+    near("backlog", count, 11_000.0, 0.05);
+}
+
+#[test]
+fn durable_writes_wait_for_a_flush_or_carry_fua() {
+    let latency = |kernel, sync: &str| {
+        let name = if kernel == Kernel::V6_12 { "mq-deadline" } else { "deadline" };
+        let queue = Config::new(kernel, 32).with_scheduler(name);
+        let trial = Trial::of(&format!("randwrite,sync={sync}"), queue, 5);
+        let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
+        let job = simulated.measurement.job.clone();
+        let flushes = counter(&simulated.measurement, "device.f/s");
+        (job.writes.service.mean().unwrap().as_millis_f64(), job.syncs.operations, flushes)
+    };
+    let (direct, syncs, flushes) = latency(Kernel::V6_12, "direct");
+    near("direct", direct, 1.0, 0.01);
+    assert_eq!((syncs, flushes), (0, 0.0));
+    let (fsync, syncs, flushes) = latency(Kernel::V6_12, "direct+fsync");
+    near("fsync", fsync, 2.0, 0.01);
+    assert_eq!(syncs, 2500);
+    near("flushes", flushes, 500.0, 0.01);
+    // One FUA write; before 4.18 a write and a flush, which is no call of its own.
+    near("osync on 6.12", latency(Kernel::V6_12, "direct+osync").0, 1.0, 0.01);
+    let (osync, syncs, _) = latency(Kernel::V3_10, "direct+osync");
+    near("osync on 3.10", osync, 2.0, 0.01);
+    assert_eq!(syncs, 0);
+}
+
+#[test]
+fn a_large_block_is_one_operation_of_several_requests() {
+    let queue = Config::new(Kernel::V3_10, 32).with_scheduler("noop");
+    let trial = Trial::of("randread,block_size=2M", queue, 5);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
+    // Requests end at 512 KiB.
+    near("latency", simulated.measurement.job.latency().mean().unwrap().as_millis_f64(), 4.0, 0.01);
+    near("avgrq-sz", counter(&simulated.measurement, "device.avgrq-sz"), 1024.0, 1e-9);
+}
+
+#[test]
+fn sequential_reads_that_meet_in_a_full_queue_merge() {
+    let queue = Config::new(Kernel::V3_10, 1).with_scheduler("deadline");
+    let trial = Trial::of("read,depth=32", queue, 5);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 1)));
+    let merges = counter(&simulated.measurement, "device.rrqm/s");
+    assert!(merges > 1000.0, "{merges}");
+    assert!(counter(&simulated.measurement, "device.avgrq-sz") > 64.0);
+}
+
+/// The measured job's share of all operations, beside as many clients of this priority.
+fn share_beside(kernel: Kernel, depth: u32, priority: &str) -> f64 {
+    let queue = Config::new(kernel, depth).with_scheduler("cfq");
+    let mut trial = Trial::of("randread,clients=4,client_kind=processes", queue, 20);
+    let text = format!("randread,clients=4,client_kind=processes,io_priority={priority}");
+    trial.workload.background = Some(text.parse().unwrap());
+    trial.turnaround = simulate::TURNAROUND_USUAL;
+    let simulated = trial.run(Box::new(Servers::constant(1000, depth)));
+    let (job, other) = (simulated.measurement.job, simulated.measurement.background.unwrap());
+    job.operations() as f64 / (job.operations() + other.operations()) as f64
+}
+
+#[test]
+fn an_idle_class_background_job_gives_way_under_cfq() {
+    for kernel in [Kernel::V2_6_18, Kernel::V2_6_32] {
+        near("equal priorities", share_beside(kernel, 1, "be:4"), 0.5, 0.02);
+    }
+    for kernel in [Kernel::V2_6_18, Kernel::V2_6_32, Kernel::V3_10, Kernel::V4_19] {
+        let idle = share_beside(kernel, 1, "idle");
+        assert!(idle > 0.95, "{kernel}: {idle}");
+    }
+}
+
+#[test]
+fn what_needs_a_page_cache_is_refused_with_the_reason() {
+    let refused = |words: &str| simulate::refuse_job(&words.parse().unwrap());
+    assert!(refused("randread,sync=buffered").unwrap().contains("page cache"));
+    assert!(refused("randread,sync=fsync").unwrap().contains("reads may come from"));
+    assert!(refused("randwrite,sync=fsync:8").unwrap().contains("write-back"));
+    assert!(refused("randwrite,sync=osync,block_size=512").unwrap().contains("rest of its page"));
+    assert_eq!(refused("randwrite,sync=osync"), None);
+    assert_eq!(refused("randrw:50,sync=direct+fsync:8"), None);
+}
+
+#[test]
+fn a_caller_can_stop_it() {
+    let trial = Trial::of("randread,depth=32", queue(), 100_000);
+    let spec = Spec {
+        workload: &trial.workload,
+        queue: &trial.queue,
+        span: Sectors(1 << 20),
+        warmup: trial.warmup,
+        measure: trial.measure,
+        turnaround: trial.turnaround,
+        seed: 1,
+    };
+    let device = Box::new(Servers::constant(10, 32));
+    let ended = simulate::run(&spec, device, &AtomicBool::new(true), &mut |_| {});
+    assert_eq!(ended, Err(simulate::SimulateError::Stopped));
+}

@@ -1,0 +1,108 @@
+//! The simulated world: `spindle compare simulated:PROFILE`. Nothing here needs root, and nothing
+//! touches this host's storage.
+
+use crate::machine::{Ended, Place};
+
+const SHORT: [&str; 6] = ["--rounds", "5", "--measure", "5s", "--warmup", "1s"];
+
+fn compare(place: &Place, words: &[&str]) -> Ended {
+    let all: Vec<&str> = ["compare"].iter().chain(words).chain(&SHORT).copied().collect();
+    place.run(&all)
+}
+
+/// Everything in the run file that is a figure, as the report's CSV has it.
+fn figures(place: &Place) -> String {
+    place.run(&["report", "last", "--csv"]).expect(0).out
+}
+
+#[test]
+fn a_simulated_comparison_has_the_same_report() {
+    let place = Place::new();
+    let words = ["simulated:hdd-15k@2.6.18", "--schedulers", "all", "--queues", "128,100000"];
+    let ended = compare(&place, &words).expect(0);
+    for word in
+        ["(simulated)", "hdd-15k", "Linux 2.6.18", "anticipatory", "queue 100000", "Verdict"]
+    {
+        assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+    }
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    let csv = figures(&place);
+    for counter in ["device.await", "device.wrqm/s", "sim.seek_sectors", "sim.busy_drives"] {
+        assert!(csv.lines().next().unwrap().contains(counter), "no {counter} in:\n{csv}");
+    }
+    let again = place.run(&["report", "last"]).expect(0);
+    assert_eq!(again.out, ended.out);
+}
+
+#[test]
+fn the_same_words_give_the_same_figures_and_another_seed_others() {
+    let run = |seed: &str| {
+        let place = Place::new();
+        let words = ["simulated:array-4x15k@3.10", "--schedulers", "all", "--seed", seed];
+        compare(&place, &words).expect(0);
+        figures(&place)
+    };
+    let first = run("7");
+    assert_eq!(first.lines().count(), 4, "{first}");
+    assert_eq!(first, run("7"));
+    assert_ne!(first, run("8"));
+}
+
+#[test]
+fn words_that_fit_no_profile_or_kernel() {
+    let place = Place::new();
+    let plan = |words: &[&str]| {
+        let all: Vec<&str> = ["plan"].iter().chain(words).copied().collect();
+        place.run(&all).expect(2)
+    };
+    plan(&["simulated:hdd15k"]).complains_of(&["hdd15k", "did you mean hdd-15k"]);
+    plan(&["simulated:hdd-15k@2.4"]).complains_of(&["'2.4'", "2.6.18", "6.12"]);
+    plan(&["simulated:hdd-15k,speed=9"]).complains_of(&["speed=9", "turnaround"]);
+    plan(&["simulated:hdd-15k,turnaround=20"]).complains_of(&["unit"]);
+    plan(&["simulated:hdd-15k,turnaround=20s"]).complains_of(&["above 1 s", "--rates"]);
+    plan(&["simulated:/no/such.toml"]).complains_of(&["/no/such.toml", "cannot be read"]);
+    plan(&["simulated:hdd-15k", "--loop"]).complains_of(&["loop device"]);
+    plan(&["simulated:hdd-15k", "--size", "9T"]).complains_of(&["does not fit", "hdd-15k has"]);
+}
+
+#[test]
+fn settings_that_a_kernel_level_does_not_have() {
+    let place = Place::new();
+    let plan = |target: &str, words: &[&str]| {
+        let all: Vec<&str> = ["plan", target].iter().chain(words).copied().collect();
+        place.run(&all)
+    };
+    let (old, new) = ("simulated:hdd-15k@2.6.18", "simulated:hdd-15k");
+    // The levels that have it are named.
+    plan(new, &["--schedulers", "cfq"]).expect(2).complains_of(&["cfq", "6.12", "2.6.18", "4.19"]);
+    plan(old, &["--schedulers", "kyber"]).expect(2).complains_of(&["kyber", "2.6.18", "6.12"]);
+    plan(new, &["--schedulers", "mq-daedline"]).expect(2).complains_of(&["did you mean"]);
+    let many = ["--schedulers", "deadline", "--queues", "128,100000"];
+    assert!(plan(old, &many).expect(0).out.contains("queue 100000"));
+    let many = ["--schedulers", "mq-deadline", "--queues", "128,100000"];
+    plan(new, &many).expect(2).complains_of(&["100000", "2048", "blk-mq refuses"]);
+    let tunable = ["--schedulers", "deadline", "--tunable", "deadline.fifo_batch=1,16"];
+    assert!(plan(old, &tunable).expect(0).out.contains("fifo_batch 1"));
+    let tunable = ["--schedulers", "deadline", "--tunable", "deadline.quantum=4"];
+    plan(old, &tunable).expect(2).complains_of(&["quantum", "fifo_batch"]);
+}
+
+#[test]
+fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
+    let place = Place::new();
+    let plan = |words: &[&str]| {
+        let all: Vec<&str> = ["plan", "simulated:hdd-15k"].iter().chain(words).copied().collect();
+        place.run(&all)
+    };
+    plan(&["--sync", "direct,buffered"]).expect(2).complains_of(&["buffered", "page cache"]);
+    for (flag, levels, reason) in [
+        ("--filesystems", "ext4,xfs", "filesystems are not modelled"),
+        ("--wbt", "0,2000", "write-back throttling"),
+        ("--read-ahead", "0,128", "read-ahead"),
+        ("--engine", "io_uring,sync", "clients are simulated"),
+    ] {
+        let ended = plan(&["--schedulers", "all", flag, levels]).expect(0);
+        let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("Dropped") && words.contains(reason), "{flag}:\n{}", ended.out);
+    }
+}
