@@ -31,6 +31,8 @@ demo: build
 bench: packages
 	cargo bench --locked -p load
 	cargo bench --locked -p device
+	cargo bench --locked -p blocklayer
+	cargo bench --locked -p simulate
 
 clean:
 	cargo clean
