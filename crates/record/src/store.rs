@@ -5,7 +5,10 @@
 mod read;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+};
 
 /// What is written into `PRAGMA application_id`: "spin" in ASCII.
 const APPLICATION_ID: i32 = 0x7370_696e;
@@ -105,6 +108,10 @@ CREATE TABLE event (
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
+    /// Held by whoever writes the file, until it is closed: two programs that go on with the same run
+    /// would each run what the other runs, on the same device. Declared last, because closing it
+    /// before the connection would end SQLite's own locks.
+    _writing: Option<File>,
 }
 
 /// What can go wrong with a run file.
@@ -119,6 +126,12 @@ pub enum StoreError {
     /// Something is there already.
     #[error("{path} exists already and is left alone; choose another name with --output")]
     Exists {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Another program writes it.
+    #[error("{path} is in use: its comparison still runs; wait for its end, or interrupt it first")]
+    InUse {
         /// Where.
         path: PathBuf,
     },
@@ -167,6 +180,15 @@ impl Store {
 
     fn failed(&self, source: rusqlite::Error) -> StoreError {
         explain(&self.path, source)
+    }
+}
+
+/// Claims a run file, opened to read, for writing. Where a filesystem takes no such lock (NFS wants the
+/// file opened to write, and would then keep readers out), this does without.
+fn claim(path: &Path, file: File) -> Result<File, StoreError> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: path.to_owned() }),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 

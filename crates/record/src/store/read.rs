@@ -1,26 +1,35 @@
 //! Reading a run file: on any machine, by a newer program too.
 
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, explain};
+use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain};
 use crate::{
     ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
     OperationMeasurement, Outcome, Run, Second, SharePermille, Trial,
 };
 use rusqlite::{Connection, OpenFlags, Row, types::Type};
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fs::File, path::Path};
 use units::{Bytes, Nanos};
 
 impl Store {
     /// Opens a run file to read it.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY, None)
     }
 
     /// Opens a run file to go on with it.
     pub fn open_to_resume(path: &Path) -> Result<Store, StoreError> {
-        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        let claimed = match File::open(path) {
+            Ok(file) if path.is_file() => Some(claim(path, file)?),
+            // Opening it for SQLite says what is wrong.
+            _ => None,
+        };
+        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)
     }
 
-    fn open_with(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+    fn open_with(
+        path: &Path,
+        flags: OpenFlags,
+        claimed: Option<File>,
+    ) -> Result<Store, StoreError> {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
@@ -49,7 +58,7 @@ impl Store {
         if check != "ok" {
             return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
         }
-        Ok(Store { connection, path: path.to_owned() })
+        Ok(Store { connection, path: path.to_owned(), _writing: claimed })
     }
 
     /// When the run started, in seconds since 1970.

@@ -116,3 +116,18 @@ fn other_files_versions_and_damage_are_told_apart() {
         assert!(message.contains("a.spindle"), "{message}");
     }
 }
+
+#[test]
+fn only_one_program_writes_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.spindle");
+    let store = Store::create(&path, "run", 0, &environment(), &plan()).unwrap();
+    let error = Store::open_to_resume(&path).map(drop).unwrap_err();
+    assert!(matches!(error, StoreError::InUse { .. }), "{error}");
+    Store::open(&path).unwrap().read().unwrap();
+    drop(store);
+    let resumed = Store::open_to_resume(&path).unwrap();
+    assert!(matches!(Store::open_to_resume(&path), Err(StoreError::InUse { .. })));
+    drop(resumed);
+    Store::open_to_resume(&path).unwrap();
+}

@@ -1,10 +1,10 @@
 //! Writing a run file.
 
-use super::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Store, StoreError, explain};
+use super::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Store, StoreError, claim, explain};
 use crate::{Environment, Event, JobMeasurement, Measurement, Outcome, RunState, Trial};
 use plan::Plan;
 use rusqlite::{Connection, Transaction, params};
-use std::path::Path;
+use std::{fs::File, path::Path};
 
 impl Store {
     /// Makes a new file for a run. What is there already is never overwritten.
@@ -16,17 +16,18 @@ impl Store {
         plan: &Plan,
     ) -> Result<Store, StoreError> {
         // Claims the name, so that two programs cannot both take it.
-        if let Err(error) = std::fs::File::create_new(path) {
-            return Err(match error.kind() {
-                std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
-                _ => StoreError::Sqlite {
-                    path: path.to_owned(),
-                    cause: rusqlite::Error::ToSqlConversionFailure(Box::new(error)),
-                },
-            });
-        }
+        let claimed = match File::create_new(path).and_then(|_| File::open(path)) {
+            Ok(file) => claim(path, file)?,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::Exists { path: path.to_owned() });
+            }
+            Err(error) => {
+                let cause = rusqlite::Error::ToSqlConversionFailure(Box::new(error));
+                return Err(StoreError::Sqlite { path: path.to_owned(), cause });
+            }
+        };
         let connection = Connection::open(path).map_err(|error| explain(path, error))?;
-        let mut store = Store { connection, path: path.to_owned() };
+        let mut store = Store { connection, path: path.to_owned(), _writing: Some(claimed) };
         store
             .write_new(name, started_at, environment, plan)
             .map_err(|error| explain(path, error))?;
