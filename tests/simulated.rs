@@ -106,3 +106,27 @@ fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
         assert!(words.contains("Dropped") && words.contains(reason), "{flag}:\n{}", ended.out);
     }
 }
+
+#[test]
+fn the_classic_of_sorting_before_an_array() {
+    let place = Place::new();
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/classics/osma.toml");
+    let words = ["compare", "--plan", plan, "--rounds", "3", "--measure", "5s", "--warmup", "2s"];
+    place.run(&words).expect(0);
+    let csv = figures(&place);
+    let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let busy = |scheduler: &str| {
+        let value =
+            |row: &[&str], name| row[names.iter().position(|n| *n == name).unwrap()].to_owned();
+        let rows = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        let one_each = |row: &Vec<&str>| {
+            value(row, "clients") == "64"
+                && value(row, "depth") == "1"
+                && value(row, "scheduler") == scheduler
+        };
+        let row = rows.into_iter().find(one_each).unwrap();
+        value(&row, "sim.busy_drives").parse::<f64>().unwrap()
+    };
+    // The mechanism, not a figure: cfq serves one process, and so one drive, at a time.
+    assert!(busy("noop") > 3.5 && busy("deadline") > 3.5 && busy("cfq") < 1.5, "{csv}");
+}

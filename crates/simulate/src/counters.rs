@@ -114,8 +114,8 @@ fn per(amount: f64, of: f64) -> f64 {
     if of > 0.0 { amount / of } else { 0.0 }
 }
 
-/// What happened between two readings. iostat's formulas: MB of 2²⁰ bytes, avgrq-sz in sectors, times
-/// in ms; await counts from the making of the request, as the kernel's does.
+/// What happened between two readings. iostat's formulas: MB of 2²⁰ bytes, avgrq-sz in sectors,
+/// times in ms; await counts from the making of the request, as the kernel's does.
 fn rates(before: &Sums, now: &Sums) -> BTreeMap<String, f64> {
     let span_ns = (now.at - before.at).0 as f64;
     let span_s = span_ns / 1e9;

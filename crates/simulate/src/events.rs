@@ -26,8 +26,8 @@ impl EventHash {
         EventHash(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// Adds an event. Multiplication by an odd constant loses nothing, and the shift brings the high
-    /// bits, which it mixes best, back down.
+    /// Adds an event. Multiplication by an odd constant loses nothing, and the shift brings the
+    /// high bits, which it mixes best, back down.
     #[inline]
     pub fn add(&mut self, at: Nanos, kind: EventKind, id: u64) {
         let mut hash = (self.0 ^ at.0).wrapping_mul(0xff51_afd7_ed55_8ccd);

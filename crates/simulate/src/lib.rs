@@ -17,6 +17,7 @@ mod offsets;
 mod simulation;
 mod spec;
 mod tally;
+mod warnings;
 
 pub use simulation::{Progress, Simulated, run};
 pub use spec::{SimulateError, Spec, TURNAROUND_USUAL, refuse_job};

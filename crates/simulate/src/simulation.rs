@@ -5,6 +5,7 @@ use crate::counters::Sampling;
 use crate::events::{EventHash, EventKind};
 use crate::spec::{SimulateError, Spec, refuse_job};
 use crate::tally::{Finished, Tally};
+use crate::warnings::{warn, warn_of_backlog};
 use blocklayer::{Bio, BioDone, BlockLayer, Outcome, Submitted};
 use device::{Device, Op, Path};
 use record::{Measurement, Second};
@@ -262,7 +263,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.ready = ready;
     }
 
-    /// All free slots in a closed loop; what is due, where a rate is offered. Whether anything began.
+    /// All free slots in a closed loop; what is due, where a rate is offered. Says whether anything
+    /// began.
     #[inline]
     fn begin(&mut self, at: u32) -> bool {
         let mut began = false;
@@ -485,38 +487,5 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));
         }
         (count, first.map_or(Nanos::ZERO, |first| self.now.saturating_sub(first)))
-    }
-}
-
-fn warn(
-    warnings: &mut Vec<String>,
-    role: &str,
-    job: &record::JobMeasurement,
-    span: Nanos,
-    oldest: Nanos,
-) {
-    if let Some(failed) = job.errors.get("EIO") {
-        warnings.push(format!("{failed} operations of {role} reached beyond the device's end"));
-    }
-    if job.operations() == 0 {
-        warnings.push(format!("no operation of {role} completed within {span}"));
-    }
-    let longest = job.latency().max().unwrap_or(Nanos::ZERO);
-    if oldest > longest && oldest > Nanos::from_millis(10) {
-        warnings.push(format!(
-            "an operation of {role} had been in flight for {oldest} at the end, longer than any that \
-             counts: the longest latency is an underestimate"
-        ));
-    }
-}
-
-/// A second late, or a tenth of one with more than what latency alone would leave.
-fn warn_of_backlog(warnings: &mut Vec<String>, role: &str, (count, oldest): (u64, Nanos)) {
-    if count > 1 && oldest > Nanos::from_secs(1) {
-        warnings.push(format!(
-            "backlog: about {count} operations of {role} that were to begin before the end were not \
-             done by then, the first of them {oldest} late: the rate is above what this target \
-             carries, and response times grow with the length of the trial"
-        ));
     }
 }

@@ -198,8 +198,8 @@ impl World for SimulatedWorld {
 
     fn intentions(&self, _: &Plan) -> Vec<String> {
         vec![format!(
-            "simulate {} behind the block layer of Linux {}, in virtual time; this host's storage is \
-             not touched",
+            "simulate {} behind the block layer of Linux {}, in virtual time; this host's storage \
+             is not touched",
             self.profile.name, self.kernel
         )]
     }

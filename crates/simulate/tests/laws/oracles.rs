@@ -82,9 +82,9 @@ fn arrival_order_seeks_a_third_of_the_span() {
     near("FIFO", sweep(wide(1), 64), 1.0 / 3.0, 0.02);
 }
 
-/// deadline without expiries, on a list: upwards from where the last ended; at the top it goes on with
-/// the request that has waited longest. The newest `unseen` are not among those it chooses from. The mean distance as a
-/// share of the span.
+/// deadline without expiries, on a list: upwards from where the last ended; at the top it goes on
+/// with the request that has waited longest. The newest `unseen` are not among those it chooses
+/// from. The mean distance as a share of the span.
 fn reference(outstanding: usize, unseen: usize) -> f64 {
     let mut stream = random::Stream::new(5, "reference");
     let mut waiting: Vec<f64> = (0..outstanding).map(|_| stream.unit()).collect();

@@ -68,7 +68,8 @@ proptest! {
             prop_assert!(-off < BINS + 2.0 * edge, "{outstanding} instead of {expected}");
         }
 
-        // A merge keeps the bytes: what operations moved, requests moved, but for what is in flight.
+        // A merge keeps the bytes: what operations moved, requests moved, but for what is in
+        // flight.
         let moved = counter(measurement, "device.rMB/s") + counter(measurement, "device.wMB/s");
         let asked = measurement.job.bytes().0 as f64 / 20.0 / f64::from(1 << 20);
         let in_flight = expected * job.block_size.0 as f64 / 20.0 / f64::from(1 << 20);

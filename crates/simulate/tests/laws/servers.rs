@@ -30,8 +30,8 @@ struct Waiting {
     submitted: Nanos,
 }
 
-/// Drives, each with a queue served in order of arrival; a request goes to a random one. Watches that
-/// nobody sends it more than its depth, or an id twice.
+/// Drives, each with a queue served in order of arrival; a request goes to a random one. Watches
+/// that nobody sends it more than its depth, or an id twice.
 #[derive(Debug)]
 pub struct Servers {
     queues: Vec<VecDeque<Waiting>>,
