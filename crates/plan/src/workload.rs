@@ -87,7 +87,8 @@ impl Job {
     }
 }
 
-/// Threads share one process; processes have an I/O context each, which cfq and bfq tell apart.
+/// Threads share one process. Either has an I/O context of its own, which is what cfq and bfq tell
+/// apart (clone(2): a new task shares one only with CLONE_IO, which threads are not made with).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientKind {

@@ -4,7 +4,7 @@ use crate::arrivals::Schedule;
 use crate::offsets::Offsets;
 use crate::spec::Spec;
 use blocklayer::{Context, IoClass, Kernel};
-use plan::{AfterWrite, ClientKind, Job, OpenSync};
+use plan::{AfterWrite, Job, OpenSync};
 use random::Stream;
 use units::Nanos;
 
@@ -106,12 +106,10 @@ impl Crowd {
 
     fn join(&mut self, at: usize, role: &str, job: &Job, spec: &Spec) {
         let blocks = (spec.span.0 / job.block_size.sectors().0).max(1);
-        let shared = job.client_kind == ClientKind::Threads;
         for client in 0..job.clients {
             let stream = |what| Stream::new(spec.seed, &format!("{role} client {client} {what}"));
-            if client == 0 || !shared {
-                self.contexts += 1;
-            }
+            // Threads too: pthread_create(3) does not ask for CLONE_IO, see clone(2).
+            self.contexts += 1;
             let place = (client, job.clients);
             let first = self.operations.len() as u32;
             let idle = Operation {
