@@ -101,7 +101,9 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
         words.push("clients are processes".to_owned());
     }
     words.extend(plan.page_cache.map(|limit| format!("page cache of {limit}")));
-    let engine = match fixed(&Factor::Engine) {
+    // A simulated client's requests come from nobody's engine.
+    let simulated = plan.target.starts_with("simulated:");
+    let engine = match fixed(&Factor::Engine) && !simulated {
         true => format!(" by {}", plan.engine),
         false => String::new(),
     };
