@@ -21,7 +21,7 @@ clippy: packages
 
 # Real loop devices, real filesystems; as root, or the tests that need root say so and are skipped.
 test: packages
-	cargo test --workspace --locked
+	cargo test --workspace --locked --no-fail-fast
 
 # All schedulers of this kernel, in about three minutes, on a loop device of its own.
 demo: build
