@@ -128,12 +128,27 @@ impl Made {
                     "{} is mounted in it: unmount that first (umount {0})",
                     point.display()
                 )),
-                None => remove(path, id, |path| fs::remove_dir_all(path)),
+                None => remove(path, id, remove_folder_patiently),
             },
             Made::ControlGroup { path } => remove_group(path),
             Made::Process { pid, started_ticks, .. } => end_process(host, *pid, *started_ticks),
         }
     }
+}
+
+/// Removes a folder with all that is in it. On a network filesystem a file that is still open keeps
+/// a hidden name in its folder (`.nfs…`, `.fuse_hidden…`) until the kernel lets go of it, which for a
+/// ring's files is a moment after their user has ended: two seconds are given for that.
+fn remove_folder_patiently(path: &Path) -> io::Result<()> {
+    for _ in 0..40 {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            other => return other,
+        }
+    }
+    fs::remove_dir_all(path)
 }
 
 fn detach_loop(index: u32, id: FileId) -> Outcome {
