@@ -156,6 +156,41 @@ fn an_overlay_like_a_containers_root_is_measured_for_what_can_vary() {
 }
 
 #[test]
+fn a_network_filesystem_is_measured_for_what_can_vary_and_left_clean() {
+    let server = "/usr/lib/openssh/sftp-server";
+    let has = |path: &str| Path::new(path).exists();
+    if !(has(server) && has("/usr/bin/sshfs") && has("/dev/fuse")) {
+        println!("SKIPPED: needs sshfs, {server} and /dev/fuse");
+        return;
+    }
+    let place = Place::new();
+    let [far, near] = ["far", "near"].map(|name| {
+        let folder = place.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        folder.display().to_string()
+    });
+    // The server over a pipe: no network is needed for files that are somebody else's.
+    let script = place.path().join("ssh");
+    let text = "#!/bin/sh\nexec /usr/lib/openssh/sftp-server\n";
+    std::fs::write(&script, text).unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, open).unwrap();
+    let command = format!("ssh_command={}", script.display());
+    let mount = Command::new("sshfs").args(["-o", &command, &format!("x:{far}"), &near]).status();
+    if !mount.unwrap().success() {
+        println!("SKIPPED: sshfs cannot mount here");
+        return;
+    }
+    let ended =
+        place.run(&with(&["compare", &near, "--schedulers", "all", "--sync", "buffered,fsync"]));
+    let left = left_in(Path::new(&far));
+    crate::machine::unmount(&near);
+    let ended = ended.expect(0).complains_of(&["Dropped: scheduler", "sshfs"]);
+    assert!(ended.out.contains("fsync"), "{}", ended.out);
+    assert!(left.is_empty(), "left on the server: {left:?}");
+}
+
+#[test]
 fn a_background_job_a_rate_processes_and_other_engines() {
     if !has_loop_devices("a_background_job_a_rate_processes_and_other_engines") {
         return;
