@@ -37,7 +37,7 @@ pub enum Command {
     /// Bring up a block device with the timing of a profile, for your own tools, until stopped
     Emulate(emulate::EmulateArgs),
     /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
-    #[command(name = emulate_server::WORD, hide = true)]
+    #[command(name = ::emulate::SERVER_WORD, hide = true)]
     EmulateServer,
     /// List and show device profiles, import drives, replay traces on a device alone
     Profiles(profiles::ProfilesArgs),

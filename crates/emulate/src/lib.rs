@@ -23,4 +23,4 @@ pub use emulation::{
 };
 pub use lateness::{Lateness, MEAN_USUAL, P99_USUAL, Requests};
 pub use protocol::Sight;
-pub use server::{processor_share, serve};
+pub use server::{SERVER_WORD, processor_share, serve};

@@ -19,6 +19,9 @@ use fuser::Session;
 use std::{io, num::NonZeroUsize, os::unix::net::UnixStream, sync::Arc, thread};
 use units::Nanos;
 
+/// The word that makes the program `spindle` a server.
+pub const SERVER_WORD: &str = "emulate-server";
+
 /// Threads that read requests. One keeps them in the order in which the kernel sent them.
 const READERS: usize = 1;
 

@@ -2,7 +2,6 @@
 
 mod list;
 
-use super::emulate_server;
 use crate::{
     exit::{Exit, Usage},
     interrupt,
@@ -69,7 +68,7 @@ impl EmulateArgs {
     fn wanted(&self) -> anyhow::Result<Wanted> {
         Ok(Wanted {
             program: std::env::current_exe().context("cannot find this program's own file")?,
-            words: vec![emulate_server::WORD.to_owned()],
+            words: vec![emulate::SERVER_WORD.to_owned()],
             profile: self.what.clone(),
             seed: self.seed,
             size: self.size,
@@ -104,7 +103,10 @@ impl EmulateArgs {
         say::line(&emulation.node.display().to_string())?;
         say::aside(&introduction(&emulation));
         let watched = watch(&mut emulation, &stop);
-        wait_until_free(&emulation.node);
+        if watched.is_ok() {
+            // A server that has died has nothing to lose any more.
+            wait_until_free(&emulation.node);
+        }
         drop(emulation);
         let report = changes.finish()?;
         record.remove();

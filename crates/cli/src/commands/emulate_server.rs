@@ -4,9 +4,6 @@ use crate::exit::Exit;
 use anyhow::Context;
 use std::os::{fd::AsFd, unix::net::UnixStream};
 
-/// The word that starts it.
-pub const WORD: &str = "emulate-server";
-
 /// Serves the device that the controller at standard input asks for.
 pub fn run() -> anyhow::Result<Exit> {
     let input = std::io::stdin().as_fd().try_clone_to_owned().context("no standard input")?;
