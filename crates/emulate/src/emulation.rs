@@ -207,8 +207,9 @@ impl Emulation {
         // One request is then one command at the model: FUSE would split a larger one.
         let most = (REQUEST_MAX.0 / 1024).to_string();
         changes.set(self.number, &Setting::MaxSectorsKb, &most)?;
-        if rotates && changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US).is_err() {
+        if rotates {
             // Some kernels are built without write-back throttling.
+            let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US);
         }
         self.limit_tags(changes)?;
         self.begin_scheduler(changes)
@@ -227,8 +228,14 @@ impl Emulation {
     /// The scheduler that the kernel gives a device like this one: loop devices begin without.
     fn begin_scheduler(&self, changes: &mut Changes) -> Result<()> {
         let scheduler = usual_scheduler(self.model_depth);
-        // Where mq-deadline is not built in, none is what a disk would get, too.
         match changes.set(self.number, &Setting::Scheduler, scheduler) {
+            Ok(_) if scheduler != "none" => {
+                // The kernel goes by all tags of the loop device; a disk has those that are in use.
+                let twice = (2 * self.depth).to_string();
+                changes.set(self.number, &Setting::NrRequests, &twice)?;
+                Ok(())
+            }
+            // Where mq-deadline is not built in, none is what a disk would get, too.
             Err(host::Error::Refused(_)) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -306,7 +313,9 @@ fn users_file(path: &Path, size: Bytes) -> Result<()> {
     }
     match meta.len() {
         0 => file.set_len(size.0).map_err(|error| {
-            wrong(format!("cannot make it {size} long: {error}; its filesystem may have no files that large"))
+            wrong(format!(
+                "cannot make it {size} long: {error}; its filesystem may have no files that large"
+            ))
         }),
         length if length == size.0 => Ok(()),
         length => Err(wrong(format!(

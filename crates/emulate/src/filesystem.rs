@@ -9,8 +9,8 @@ use device::Op;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
-    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, SessionACL,
-    WriteFlags,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
+    SessionACL, WriteFlags,
 };
 use std::{
     ffi::OsStr,
@@ -149,7 +149,10 @@ impl Filesystem for OneFile {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_ASYNC_READ;
         config.add_capabilities(wanted).map_err(|missing| {
-            io::Error::new(io::ErrorKind::Unsupported, format!("this kernel's FUSE lacks {missing:?}"))
+            io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("this kernel's FUSE lacks {missing:?}"),
+            )
         })?;
         let refused = |_| io::Error::other("the kernel takes no requests of 1 MiB");
         config.set_max_write(REQUEST_MAX.0 as u32).map_err(refused)?;

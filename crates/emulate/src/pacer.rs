@@ -113,8 +113,8 @@ impl<T: Send + 'static> Pacer<T> {
     pub fn submit(&self, op: Op, start: Sectors, count: Sectors, name: T) {
         let shared = &*self.shared;
         if shared.bypass.load(Ordering::Acquire) {
-            let inside = op == Op::Flush
-                || start.0 + count.0 <= locked(&shared.core).device.capacity().0;
+            let inside =
+                op == Op::Flush || start.0 + count.0 <= locked(&shared.core).device.capacity().0;
             return (shared.deliver)(name, inside);
         }
         let mut core = locked(&shared.core);

@@ -6,8 +6,8 @@
 //! host as it was; what cannot be put back then stays in the journal for [`crate::undo`].
 
 use crate::{
-    Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result, ScratchFolder,
-    Setting, Snapshot, Step, UndoReport,
+    Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result,
+    ScratchFolder, Setting, Snapshot, Step, UndoReport,
     error::io_error,
     journal::{Journal, Reading, state_folder, sync_folder},
     setting::QueueFolder,

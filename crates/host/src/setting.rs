@@ -345,9 +345,7 @@ impl QueueFolder {
         let none = self.read(&Setting::Scheduler).is_ok_and(|now| now == "none");
         let other = shown.parse::<u32>().ok().and_then(|shown| shown.checked_sub(1));
         match other.filter(|other| none && shown == value && *other >= NR_REQUESTS_MIN) {
-            Some(other) => {
-                write_patiently(path, &other.to_string()).map_err(io_error("set", path))
-            }
+            Some(other) => write_patiently(path, &other.to_string()).map_err(io_error("set", path)),
             None => Ok(()),
         }
     }

@@ -17,7 +17,9 @@ mod offsets;
 mod simulation;
 mod spec;
 mod tally;
+mod transport;
 mod warnings;
 
 pub use simulation::{Progress, Simulated, run};
 pub use spec::{SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+pub use transport::Transport;

@@ -241,7 +241,7 @@ impl World for EmulatedWorld {
                 self.depth()
             ));
         }
-        caveats.extend(host.caveats.iter().filter(|it| !it.contains("loop")).cloned());
+        caveats.extend(of_the_machine(&host.inspection));
         Ok(Environment {
             world: "emulated".to_owned(),
             target: plan.target.clone(),
@@ -352,6 +352,18 @@ impl World for EmulatedWorld {
             left.join("; ")
         )))
     }
+}
+
+/// The host's traps that concern a device whose data are a server's: not those of the storage below.
+fn of_the_machine(inspection: &serde_json::Value) -> Vec<String> {
+    const THEIRS: [&str; 4] = ["unfinished-run", "group-limit", "busy-host", "steal"];
+    let traps = inspection["traps"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let word = |trap: &serde_json::Value, name: &str| trap[name].as_str().map(str::to_owned);
+    traps
+        .iter()
+        .filter(|trap| word(trap, "id").is_some_and(|id| THEIRS.contains(&id.as_str())))
+        .filter_map(|trap| Some(format!("{} ({})", word(trap, "title")?, word(trap, "evidence")?)))
+        .collect()
 }
 
 fn level(value: impl ToString) -> Level {

@@ -8,7 +8,7 @@ use device::{
 };
 use plan::{Cell, Factor, Level, Offer, Plan, RawPlan};
 use record::{Environment, Measurement};
-use simulate::{Progress, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+use simulate::{Progress, SimulateError, Spec, TURNAROUND_USUAL, Transport, refuse_job};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
@@ -33,6 +33,7 @@ pub struct SimulatedWorld {
     profile: Profile,
     kernel: Kernel,
     turnaround: Nanos,
+    transport: Nanos,
     capacity: Sectors,
     depth: u32,
     /// The settings that hold, once a cell was applied.
@@ -40,10 +41,11 @@ pub struct SimulatedWorld {
 }
 
 impl SimulatedWorld {
-    /// Of `simulated:PROFILE`, `simulated:PROFILE@KERNEL`, either with `,turnaround=20us`.
+    /// Of `simulated:PROFILE`, `simulated:PROFILE@KERNEL`, either with `,turnaround=20us`,
+    /// `,transport=25us` and `,depth=128`.
     pub fn open(target: &str, raw: &RawPlan) -> Result<SimulatedWorld, WorldError> {
         let words = target.strip_prefix(PREFIX).unwrap_or(target);
-        let (words, turnaround) = turnaround_of(words)?;
+        let (words, options) = Options::of(words)?;
         let (name, kernel) = match words.rsplit_once('@') {
             Some((name, level)) => (name, level.parse().map_err(usage)?),
             None => (words, KERNEL_USUAL),
@@ -60,9 +62,10 @@ impl SimulatedWorld {
         let device = profile.build(0).map_err(usage)?;
         Ok(SimulatedWorld {
             kernel,
-            turnaround,
+            turnaround: options.turnaround,
+            transport: options.transport,
             capacity: device.capacity(),
-            depth: device.queue_depth(),
+            depth: options.depth.unwrap_or(u32::MAX).min(device.queue_depth()),
             applied: None,
             profile,
         })
@@ -103,23 +106,54 @@ impl SimulatedWorld {
     }
 }
 
-/// Splits `,turnaround=20us` off.
-fn turnaround_of(words: &str) -> Result<(&str, Nanos), WorldError> {
-    let Some((rest, option)) = words.split_once(',') else { return Ok((words, TURNAROUND_USUAL)) };
-    let turnaround = match option.split_once('=') {
-        Some(("turnaround", time)) => time.parse::<Nanos>().map_err(usage)?,
-        _ => {
-            return Err(WorldError::Usage(format!(
-                "'{option}' behind a profile is not known: write \
-                 simulated:{rest},turnaround=20us, or leave it out"
-            )));
+/// What may follow a profile's name and kernel level.
+struct Options {
+    /// A client's time between a completion and its next request.
+    turnaround: Nanos,
+    /// The round trip between block layer and device.
+    transport: Nanos,
+    /// The driver's depth, where it is less than the device's.
+    depth: Option<u32>,
+}
+
+impl Options {
+    /// Splits them off.
+    fn of(words: &str) -> Result<(&str, Options), WorldError> {
+        let mut parts = words.split(',');
+        let rest = parts.next().unwrap_or(words);
+        let mut options =
+            Options { turnaround: TURNAROUND_USUAL, transport: Nanos::ZERO, depth: None };
+        for option in parts {
+            match option.split_once('=') {
+                Some(("turnaround", time)) => options.turnaround = short(time, "turnaround")?,
+                Some(("transport", time)) => options.transport = short(time, "transport")?,
+                Some(("depth", depth)) => {
+                    let number = depth.parse().ok().filter(|depth| *depth > 0);
+                    options.depth = Some(number.ok_or_else(|| {
+                        usage(format!("a driver's depth of '{depth}': write a number from 1"))
+                    })?);
+                }
+                _ => {
+                    return Err(WorldError::Usage(format!(
+                        "'{option}' behind a profile is not known: write \
+                         simulated:{rest},turnaround=20us (or transport=25us, depth=128), or leave \
+                         it out"
+                    )));
+                }
+            }
         }
-    };
-    match turnaround <= Nanos::from_secs(1) {
-        true => Ok((rest, turnaround)),
+        Ok((rest, options))
+    }
+}
+
+/// A time of at most a second.
+fn short(text: &str, what: &str) -> Result<Nanos, WorldError> {
+    let time = text.parse::<Nanos>().map_err(usage)?;
+    match time <= Nanos::from_secs(1) {
+        true => Ok(time),
         false => Err(WorldError::Usage(format!(
-            "a turnaround of {turnaround} between a completion and the next request is above 1 s; \
-             to offer less load, use --rates"
+            "a {what} of {time} between a completion and the next request is above 1 s; to offer \
+             less load, use --rates"
         ))),
     }
 }
@@ -208,6 +242,9 @@ impl World for SimulatedWorld {
         let usual = self.usual().resolve().map_err(usage)?;
         let mut settings = settings_of(&usual);
         settings.push(("turnaround".to_owned(), self.turnaround.to_string()));
+        if self.transport > Nanos::ZERO {
+            settings.push(("transport".to_owned(), self.transport.to_string()));
+        }
         Ok(Environment {
             world: "simulated".to_owned(),
             spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -236,6 +273,7 @@ impl World for SimulatedWorld {
                 "text": self.profile.text,
                 "kernel": self.kernel.name(),
                 "turnaround_ns": self.turnaround.0,
+                "transport_ns": self.transport.0,
             }),
         })
     }
@@ -266,7 +304,10 @@ impl World for SimulatedWorld {
         let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
         let config = self.config(cell).map_err(WorldError::Trial)?;
         // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        let device = self.profile.build(seed).map_err(|error| trial(&error))?;
+        let mut device = self.profile.build(seed).map_err(|error| trial(&error))?;
+        if self.transport > Nanos::ZERO {
+            device = Box::new(Transport::new(device, self.transport));
+        }
         let spec = Spec {
             workload: &workload,
             queue: &config,
