@@ -51,6 +51,7 @@ pub(crate) fn measurement(
     Ok(Measurement {
         span,
         job,
+        transactions: None,
         background,
         seconds: watch.seconds,
         counters: Vec::new(),

@@ -24,6 +24,7 @@ pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
 pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
 pub use word::WordError;
 pub use workload::{
-    AfterWrite, Arrivals, ClientKind, EngineKind, IoClass, IoPriority, Job, OpenSync, Order,
-    Pattern, Rate, SyncMode, Workload,
+    AfterWrite, Arrivals, ClientKind, DatabaseJob, DatabaseKind, Dialect, Distribution, EngineKind,
+    IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate, Server, Statements, StorageEngine,
+    SyncMode, Workload,
 };

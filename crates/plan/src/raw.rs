@@ -1,7 +1,7 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
 use crate::{ClientKind, Job, Pattern, Rate, SyncMode};
-use crate::{EngineKind, IoPriority};
+use crate::{DatabaseJob, EngineKind, IoPriority};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -36,6 +36,12 @@ pub struct RawPlan {
     /// The block device's serial, typed as the user's consent to overwrite it: never in a file.
     #[serde(skip)]
     pub confirm: Option<String>,
+    /// Use a running server's database though it holds what we did not make: consent, never in a
+    /// file.
+    #[serde(skip)]
+    pub use_existing: bool,
+    /// The database workload, in place of a job.
+    pub workload: Option<DatabaseJob>,
     /// The measured job.
     pub job: RawJob,
     /// The job beside it.
@@ -124,6 +130,8 @@ impl RawPlan {
             margin_percent: over.margin_percent.or(self.margin_percent),
             page_cache: over.page_cache.or(self.page_cache),
             confirm: over.confirm.or(self.confirm),
+            use_existing: over.use_existing || self.use_existing,
+            workload: over.workload.or(self.workload),
             job,
             background: over.background.or(self.background),
             factors,

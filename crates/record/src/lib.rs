@@ -10,6 +10,7 @@ mod histogram;
 mod measurement;
 mod run;
 mod store;
+mod transactions;
 
 pub use environment::Environment;
 pub use histogram::Histogram;
@@ -19,3 +20,4 @@ pub use measurement::{
 };
 pub use run::{Event, EventKind, Outcome, Run, RunState, Trial};
 pub use store::{Store, StoreError};
+pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};

@@ -30,7 +30,7 @@ struct Case {
 /// full: what the first virtual second costs, in which that happens, is left out.
 fn run(case: &Case, seconds: f64) -> (f64, f64) {
     let job = Job { depth: case.outstanding, clients: case.clients, ..Job::default() };
-    let workload = Workload { job, background: None };
+    let workload = Workload { job, ..Workload::default() };
     let device = (case.device)();
     let spec = Spec {
         workload: &workload,

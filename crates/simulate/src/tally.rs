@@ -102,6 +102,7 @@ impl Tally {
             at,
             reads: *reads,
             writes: *writes,
+            transactions: 0,
             bytes: Bytes((*reads + *writes) * self.bytes_each),
             p50: latency.quantile(0.5).unwrap_or_default(),
             p99: latency.quantile(0.99).unwrap_or_default(),

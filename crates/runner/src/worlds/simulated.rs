@@ -187,6 +187,13 @@ impl World for SimulatedWorld {
             Ok((workload, _)) => workload,
             Err(error) => return Some(error.to_string()),
         };
+        if workload.database.is_some() {
+            return Some(
+                "this version does not simulate databases: compare them on a directory or a block \
+                 device"
+                    .to_owned(),
+            );
+        }
         [Some(&workload.job), workload.background.as_ref()].into_iter().flatten().find_map(|job| {
             refuse_job(job).or_else(|| {
                 (job.block_size > plan.size).then(|| {

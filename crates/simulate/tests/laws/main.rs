@@ -38,7 +38,7 @@ impl Trial {
     fn of(job: &str, queue: Config, seconds: u64) -> Trial {
         let job: Job = job.parse().unwrap();
         Trial {
-            workload: Workload { job, background: None },
+            workload: Workload { job, ..Workload::default() },
             queue,
             span: None,
             warmup: Nanos::from_secs(1),
