@@ -111,6 +111,13 @@ pub struct ComparisonFlags {
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
+    /// Keep what happened to each request and head in the first round, for `spindle report
+    /// --events`: in the simulated world
+    #[arg(long, help_heading = "Load")]
+    events: bool,
+    /// Simulated trials that run at once; all processors when not given. Results do not depend on it
+    #[arg(long, value_name = "N", help_heading = "Time")]
+    threads: Option<u32>,
     /// The block device's serial (or what `spindle inspect` names instead), as your consent to
     /// overwrite it
     #[arg(long, value_name = "SERIAL", help_heading = "Load")]
@@ -172,6 +179,8 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            events: self.events.then_some(true),
+            threads: self.threads,
             use_existing: self.use_existing,
             job: RawJob { client_kind, ..RawJob::default() },
             factors: self.factors()?,

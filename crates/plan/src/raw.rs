@@ -42,6 +42,11 @@ pub struct RawPlan {
     pub use_existing: bool,
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
+    /// Keep the event logs of the first round: in the simulated world.
+    pub events: Option<bool>,
+    /// Simulated trials that run at once; results do not depend on it.
+    #[serde(skip)]
+    pub threads: Option<u32>,
     /// The measured job.
     pub job: RawJob,
     /// The job beside it.
@@ -133,6 +138,8 @@ impl RawPlan {
             use_existing: over.use_existing || self.use_existing,
             workload: over.workload.or(self.workload),
             job,
+            events: over.events.or(self.events),
+            threads: over.threads.or(self.threads),
             background: over.background.or(self.background),
             factors,
             baseline,

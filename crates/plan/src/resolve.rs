@@ -57,6 +57,9 @@ pub struct Plan {
     pub page_cache: Option<Bytes>,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Whether the first round's event logs are kept.
+    #[serde(default)]
+    pub events: bool,
     /// Cells that cannot be, and why.
     pub refused: Vec<RefusedCell>,
     /// Factors that were asked for and dropped, and why.
@@ -201,6 +204,7 @@ impl RawPlan {
             margin: self.margin()?,
             page_cache: self.page_cache,
             seed: self.seed.unwrap_or(1),
+            events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
         };

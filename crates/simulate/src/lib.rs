@@ -13,6 +13,7 @@ mod arrivals;
 mod client;
 mod counters;
 mod events;
+mod log;
 mod offsets;
 mod simulation;
 mod spec;

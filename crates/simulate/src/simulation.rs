@@ -2,7 +2,8 @@
 
 use crate::client::{Crowd, Operation};
 use crate::counters::Sampling;
-use crate::events::{EventHash, EventKind};
+use crate::events::EventKind;
+use crate::log::Recorder;
 use crate::spec::{SimulateError, Spec, refuse_job};
 use crate::tally::{Finished, Tally};
 use crate::warnings::{warn, warn_of_backlog};
@@ -25,10 +26,15 @@ const LOOK_EVERY: u64 = 1 << 14;
 pub struct Simulated {
     /// What was measured, under the names of the real world.
     pub measurement: Measurement,
-    /// Over every event with its time: equal when, and only when, two runs were the same.
-    pub event_hash: u64,
     /// Operations done, those during warm-up included.
     pub operations: u64,
+}
+
+impl Simulated {
+    /// Over every event with its time: equal when, and only when, two runs were the same.
+    pub fn event_hash(&self) -> u64 {
+        self.measurement.events.as_ref().map_or(0, |log| log.hash)
+    }
 }
 
 /// A virtual second of the measured job that has passed.
@@ -99,7 +105,7 @@ struct Simulation<'a, D: Device + ?Sized> {
     sampling: Sampling,
     seconds: Vec<Second>,
     last_tick: Nanos,
-    hash: EventHash,
+    log: Recorder,
     operations: u64,
     max_sectors: u64,
 }
@@ -126,7 +132,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             sampling: Sampling::new(),
             seconds: Vec::new(),
             last_tick: Nanos::ZERO,
-            hash: EventHash::new(),
+            log: Recorder::new(spec.log_requests, spec.warmup),
             operations: 0,
             layer,
             spec,
@@ -161,6 +167,10 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.layer.advance(at, &mut outcome);
             for context in &outcome.woken {
                 self.wake(*context);
+            }
+            if !outcome.done.is_empty() && self.log.wants_lives(at) {
+                outcome.done.iter().for_each(|bio| self.log.bio(bio));
+                self.log.heads(at, &self.layer.heads());
             }
             for bio in &outcome.done {
                 self.complete(bio);
@@ -326,13 +336,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 context: client.context,
             };
             if self.layer.submit(bio, self.now) == Submitted::MustWait {
-                self.hash.add(self.now, EventKind::Slept, u64::from(slot));
+                self.log.add(self.now, EventKind::Slept, u64::from(slot));
                 client.asleep = true;
                 operation.slept = self.now;
                 self.sleepers[client.context.process as usize].push_back(slot);
                 return;
             }
-            self.hash.add(self.now, EventKind::Submitted, bio.start.0);
+            self.log.add(self.now, EventKind::Submitted, bio.start.0);
             operation.handed += count;
             operation.pieces += 1;
             self.outstanding += 1;
@@ -357,7 +367,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.sampling.bio(bio);
         self.outstanding -= 1;
         let slot = bio.id as u32;
-        self.hash.add(bio.at, EventKind::Done, bio.id);
+        self.log.add(bio.at, EventKind::Done, bio.id);
         let operation = &mut self.crowd.operations[slot as usize];
         operation.failed |= bio.path == Path::OutOfRange;
         operation.pieces -= 1;
@@ -400,13 +410,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         };
         // The layer never lets a flush wait for a request.
         let _ = self.layer.submit(bio, self.now);
-        self.hash.add(self.now, EventKind::Submitted, u64::MAX);
+        self.log.add(self.now, EventKind::Submitted, u64::MAX);
         self.layer.unplug(client.context.process, self.now);
     }
 
     #[inline]
     fn finish(&mut self, slot: u32, at: Nanos) {
-        self.hash.add(at, EventKind::Finished, u64::from(slot));
+        self.log.add(at, EventKind::Finished, u64::from(slot));
         self.operations += 1;
         self.sampling.operation();
         let operation = &mut self.crowd.operations[slot as usize];
@@ -457,9 +467,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 seconds: self.seconds,
                 counters: self.sampling.samples(),
                 warnings,
+                events: Some(self.log.log()),
                 ..Measurement::default()
             },
-            event_hash: self.hash.value(),
             operations: self.operations,
         }
     }

@@ -30,6 +30,8 @@ pub struct Spec<'a> {
     pub turnaround: Nanos,
     /// Of all that is random.
     pub seed: u64,
+    /// Requests whose lives are written into the event log, from the end of warm-up on.
+    pub log_requests: u32,
 }
 
 /// Why something cannot be simulated.

@@ -1,6 +1,8 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
-use crate::{Live, Phase, Watcher, World, WorldError};
+mod together;
+
+use crate::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{
     Profile,
@@ -28,6 +30,9 @@ const ONE_QUEUE_DEPTH: u32 = 256;
 /// Hardware queues of such a device.
 const NVME_QUEUES: u32 = 8;
 
+/// Requests whose lives an event log keeps at most: some megabytes of a run file a cell.
+const LOG_MOST: u32 = 20_000;
+
 /// A profile behind a block layer.
 pub struct SimulatedWorld {
     profile: Profile,
@@ -35,6 +40,8 @@ pub struct SimulatedWorld {
     turnaround: Nanos,
     capacity: Sectors,
     depth: u32,
+    /// Trials that run at once.
+    threads: usize,
     /// The settings that hold, once a cell was applied.
     applied: Option<Config>,
 }
@@ -63,6 +70,7 @@ impl SimulatedWorld {
             turnaround,
             capacity: device.capacity(),
             depth: device.queue_depth(),
+            threads: together::threads(raw)?,
             applied: None,
             profile,
         })
@@ -100,6 +108,42 @@ impl SimulatedWorld {
         }
         config.resolve().map_err(|error| error.to_string())?;
         Ok(config)
+    }
+}
+
+impl SimulatedWorld {
+    /// One trial. It depends on nothing but what it is given.
+    fn simulate(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        seed: u64,
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Progress),
+    ) -> Result<Measurement, WorldError> {
+        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
+        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
+        let config = self.config(cell).map_err(WorldError::Trial)?;
+        // As new for each trial: what one leaves behind in a cache is nothing to the next.
+        let device = self.profile.build(seed).map_err(|error| trial(&error))?;
+        let spec = Spec {
+            workload: &workload,
+            queue: &config,
+            span: plan.size.sectors(),
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure,
+            turnaround: self.turnaround,
+            seed,
+            // The first round's first trial of each cell has the plan's own seed.
+            log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
+        };
+        let simulated = simulate::run(&spec, device, stop, each_second);
+        match simulated {
+            Ok(simulated) => Ok(simulated.measurement),
+            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
+            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
+            Err(error) => Err(trial(&error)),
+        }
     }
 }
 
@@ -269,29 +313,23 @@ impl World for SimulatedWorld {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
-        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
-        let config = self.config(cell).map_err(WorldError::Trial)?;
-        // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        let device = self.profile.build(seed).map_err(|error| trial(&error))?;
-        let spec = Spec {
-            workload: &workload,
-            queue: &config,
-            span: plan.size.sectors(),
-            warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
-            turnaround: self.turnaround,
-            seed,
-        };
-        let simulated = simulate::run(&spec, device, stop, &mut |progress| {
+        self.simulate(plan, cell, seed, stop, &mut |progress| {
             watcher.live(&live_of(progress, plan.timing.warmup));
-        });
-        match simulated {
-            Ok(simulated) => Ok(simulated.measurement),
-            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
-            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
-            Err(error) => Err(trial(&error)),
-        }
+        })
+    }
+
+    fn at_once(&self) -> usize {
+        self.threads
+    }
+
+    fn measure_all(
+        &mut self,
+        plan: &Plan,
+        trials: &[Wanted],
+        stop: &AtomicBool,
+        done: &mut dyn FnMut(usize, Measured) -> Goon,
+    ) {
+        together::measure_all(self, plan, trials, stop, done);
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {

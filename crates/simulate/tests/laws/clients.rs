@@ -121,6 +121,7 @@ fn a_caller_can_stop_it() {
         measure: trial.measure,
         turnaround: trial.turnaround,
         seed: 1,
+        log_requests: 0,
     };
     let device = Box::new(Servers::constant(10, 32));
     let ended = simulate::run(&spec, device, &AtomicBool::new(true), &mut |_| {});

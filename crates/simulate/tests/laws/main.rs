@@ -57,6 +57,7 @@ impl Trial {
             measure: self.measure,
             turnaround: self.turnaround,
             seed: self.seed,
+            log_requests: 0,
         };
         simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
     }
