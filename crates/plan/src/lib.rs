@@ -8,6 +8,7 @@
 mod cell;
 mod factor;
 mod filesystem;
+mod mechanism;
 mod order;
 mod raw;
 mod resolve;
@@ -18,6 +19,7 @@ mod workload;
 pub use cell::Cell;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
+pub use mechanism::{Mechanism, Without};
 pub use order::{Slot, round_order};
 pub use raw::{RawJob, RawLevel, RawPlan};
 pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
