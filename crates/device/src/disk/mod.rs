@@ -66,6 +66,8 @@ pub struct Disk {
     electronics_free: u64,
     bus_free: u64,
     last_was_write: bool,
+    /// Where the last write to the medium ended.
+    written_to: u64,
     served_host_last: bool,
     /// Beyond the drive's depth, in arrival order.
     waiting: VecDeque<(Request, u64)>,
@@ -132,6 +134,7 @@ impl Disk {
             electronics_free: 0,
             bus_free: 0,
             last_was_write: false,
+            written_to: u64::MAX,
             served_host_last: false,
             waiting: VecDeque::new(),
             stalled: VecDeque::new(),
