@@ -7,6 +7,7 @@ mod conclusion;
 mod csv;
 mod json;
 mod markdown;
+mod published;
 mod table;
 mod terminal;
 mod words;
