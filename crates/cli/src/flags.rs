@@ -85,6 +85,10 @@ pub struct ComparisonFlags {
     /// A variable of the database server, such as innodb_flush_method=fsync,O_DIRECT (repeatable)
     #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
     variable: Vec<String>,
+    /// Mechanisms that the simulated world switches off, to show what they do: merging, sorting,
+    /// rotation, congestion, cold-drives, inode-lock, read-before-write, journal, or nothing
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    without: Vec<String>,
     /// This many cells that differ from the baseline in name only, to see what chance shows
     #[arg(long, value_name = "CELLS", help_heading = "What varies")]
     placebo: Option<u32>,
@@ -206,6 +210,7 @@ impl ComparisonFlags {
             (Factor::Rate, &self.rates),
             (Factor::IoPriority, &self.io_priorities),
             (Factor::Background, &self.background),
+            (Factor::Without, &self.without),
             (Factor::Engine, &self.engine),
             (Factor::Workload, &self.workload),
         ];

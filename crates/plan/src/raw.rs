@@ -1,7 +1,7 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
 use crate::{ClientKind, Job, Pattern, Rate, SyncMode};
-use crate::{DatabaseJob, EngineKind, IoPriority};
+use crate::{DatabaseJob, EngineKind, IoPriority, RawPublished};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -55,6 +55,8 @@ pub struct RawPlan {
     pub factors: BTreeMap<String, Vec<RawLevel>>,
     /// Factor to level: another baseline than the host's own setting or the first level.
     pub baseline: BTreeMap<String, RawLevel>,
+    /// Figures that others published, to be shown beside ours.
+    pub published: Vec<RawPublished>,
 }
 
 /// A level as TOML may spell it.
@@ -143,6 +145,7 @@ impl RawPlan {
             background: over.background.or(self.background),
             factors,
             baseline,
+            published: [self.published, over.published].concat(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, DatabaseJob, EngineKind, Factor, Job, Level, RawPlan, Role, Timing, TimingWish,
-    WordError, Workload,
+    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Role, Timing,
+    TimingWish, WordError, Workload,
 };
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,9 @@ pub struct Plan {
     pub refused: Vec<RefusedCell>,
     /// Factors that were asked for and dropped, and why.
     pub dropped: Vec<DroppedFactor>,
+    /// Figures that others published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 /// A cell that cannot be.
@@ -181,7 +184,7 @@ impl RawPlan {
         levels.retain(|(factor, all)| {
             let simple = all.len() == 1
                 && factor.role() != Role::HostSetting
-                && *factor != Factor::Filesystem;
+                && !matches!(factor, Factor::Filesystem | Factor::Without);
             if simple {
                 fixed.levels.insert(factor.clone(), all[0].clone());
             }
@@ -207,6 +210,11 @@ impl RawPlan {
             events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
+            published: self
+                .published
+                .iter()
+                .map(crate::RawPublished::resolve)
+                .collect::<Result<_, _>>()?,
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;

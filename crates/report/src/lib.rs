@@ -8,6 +8,7 @@ mod csv;
 mod drawing;
 mod json;
 mod markdown;
+mod published;
 mod table;
 mod terminal;
 mod words;

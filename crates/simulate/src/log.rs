@@ -1,6 +1,5 @@
-//! The event log: every event into the hash, and the first requests' lives where asked for.
+//! The event log: the first requests' lives, where asked for.
 
-use crate::events::{EventHash, EventKind};
 use blocklayer::BioDone;
 use device::Op;
 use record::{EventLog, HeadPosition, RequestLife};
@@ -8,7 +7,6 @@ use units::Nanos;
 
 /// Writes down what happens.
 pub(crate) struct Recorder {
-    hash: EventHash,
     /// Requests to keep at most.
     most: usize,
     /// Where the log's time begins.
@@ -19,22 +17,15 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps the lives of `most` requests that end after `begins`, and the hash of everything.
+    /// Keeps the lives of `most` requests that end after `begins`.
     pub fn new(most: u32, begins: Nanos) -> Self {
         Recorder {
-            hash: EventHash::new(),
             most: most as usize,
             begins,
             requests: Vec::new(),
             heads: Vec::new(),
             cut: false,
         }
-    }
-
-    /// Adds an event to the hash.
-    #[inline]
-    pub fn add(&mut self, at: Nanos, kind: EventKind, id: u64) {
-        self.hash.add(at, kind, id);
     }
 
     /// Whether lives are still wanted.
@@ -89,13 +80,8 @@ impl Recorder {
         }));
     }
 
-    /// What was written down.
-    pub fn log(self) -> EventLog {
-        EventLog {
-            hash: self.hash.value(),
-            requests: self.requests,
-            heads: self.heads,
-            cut: self.cut,
-        }
+    /// What was written down, with the hash of everything.
+    pub fn log(self, hash: u64) -> EventLog {
+        EventLog { hash, requests: self.requests, heads: self.heads, cut: self.cut }
     }
 }

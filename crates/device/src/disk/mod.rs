@@ -123,6 +123,7 @@ impl Disk {
             write_settle_ns: spec.write_settle_ns,
             jog_ns,
             read_on_arrival: spec.cache.read_on_arrival,
+            rotates: true,
         };
         Ok(Disk {
             mechanics,
@@ -148,6 +149,12 @@ impl Disk {
             journal: None,
             spec,
         })
+    }
+
+    /// The same without rotational latency, to show what that does: transfers take as long as ever.
+    pub fn without_rotation(mut self) -> Self {
+        self.mechanics.rotates = false;
+        self
     }
 
     /// Its description.

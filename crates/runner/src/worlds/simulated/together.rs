@@ -1,7 +1,7 @@
 //! Several simulated trials at once. A trial depends on its cell and seed alone, so that when and
 //! beside what it runs changes nothing.
 
-use super::{SimulatedWorld, settings_of, usage};
+use super::{SimulatedWorld, settings_of};
 use crate::{Goon, Measured, Wanted, WorldError};
 use plan::{Plan, RawPlan};
 use std::{
@@ -68,8 +68,7 @@ pub(super) fn measure_all(
 
 fn measure(world: &SimulatedWorld, plan: &Plan, wanted: Wanted, stop: &AtomicBool) -> Measured {
     let cell = &plan.cells[wanted.cell];
-    let config = world.config(cell).map_err(WorldError::Trial)?;
-    let applied = settings_of(&config.resolve().map_err(usage)?);
+    let applied = settings_of(&world.queue(cell).map_err(WorldError::Trial)?)?;
     let measurement = world.simulate(plan, cell, wanted.seed, stop, &mut |_| ())?;
     Ok((applied, measurement))
 }
