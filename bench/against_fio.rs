@@ -182,7 +182,7 @@ impl std::fmt::Display for Median {
 }
 
 fn ours(job: &Job, target: &Target, measure: Nanos) -> Result<Turn, Error> {
-    let workload = Workload { job: job.clone(), background: None };
+    let workload = Workload { job: job.clone(), ..Workload::default() };
     let spec = LoadSpec {
         workload: &workload,
         target,

@@ -21,6 +21,7 @@ pub mod findings;
 mod metric;
 mod noise;
 mod summary;
+mod transactions;
 
 pub use comparison::{Comparison, Correction, Verdict, compare};
 pub use estimate::{Estimate, t_quantile};
@@ -28,3 +29,4 @@ pub use findings::Finding;
 pub use metric::{Metric, OPERATIONS_LEAST_FOR_P99, fairness};
 pub use noise::NoiseFloor;
 pub use summary::{Analysis, BackgroundSummary, CellSummary, ComparedCell, Group};
+pub use transactions::{TransactionSummary, TypeSummary};

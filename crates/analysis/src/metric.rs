@@ -1,13 +1,13 @@
 //! The figures that verdicts are given on.
 
-use record::{JobMeasurement, Measurement};
+use record::Measurement;
 use serde::Serialize;
 
 /// A figure of a trial on which cells are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Operations a second of the measured job.
+    /// Operations a second of the measured job, transactions a second of a database.
     Throughput,
     /// The 99th percentile of its latency: response time where a rate was offered, else service
     /// time.
@@ -44,44 +44,36 @@ impl Metric {
 
     /// A trial's figure; `None` where the trial has none.
     pub fn of(self, measurement: &Measurement) -> Option<f64> {
-        let job = &measurement.job;
         let seconds = measurement.span.as_secs_f64();
         match self {
-            Metric::Throughput => (seconds > 0.0).then(|| job.operations() as f64 / seconds),
-            Metric::P99 if job.operations() < OPERATIONS_LEAST_FOR_P99 => None,
-            Metric::P99 => job.latency().quantile(0.99).map(|p99| p99.0 as f64),
-            Metric::Fairness => fairness(job),
+            Metric::Throughput => {
+                (seconds > 0.0).then(|| measurement.operations() as f64 / seconds)
+            }
+            Metric::P99 if measurement.operations() < OPERATIONS_LEAST_FOR_P99 => None,
+            Metric::P99 => measurement.latency().quantile(0.99).map(|p99| p99.0 as f64),
+            Metric::Fairness => fairness(&measurement.shares()),
         }
     }
 }
 
 /// Jain's fairness index of the clients' operations, (Σx)² / (n·Σx²), of Jain, Chiu and Hawe 1984;
 /// `None` with fewer than two clients.
-pub fn fairness(job: &JobMeasurement) -> Option<f64> {
-    let n = job.clients.len() as f64;
-    let sum: f64 = job.clients.iter().map(|client| client.operations as f64).sum();
-    let squares: f64 = job.clients.iter().map(|client| (client.operations as f64).powi(2)).sum();
+pub fn fairness(shares: &[u64]) -> Option<f64> {
+    let n = shares.len() as f64;
+    let sum: f64 = shares.iter().map(|share| *share as f64).sum();
+    let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();
     (n >= 2.0 && squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::ClientShare;
-
-    fn job(shares: &[u64]) -> JobMeasurement {
-        let clients = shares
-            .iter()
-            .map(|&operations| ClientShare { operations, ..ClientShare::default() })
-            .collect();
-        JobMeasurement { clients, ..JobMeasurement::default() }
-    }
 
     #[test]
     fn fairness_runs_from_one_share_to_one() {
-        assert_eq!(fairness(&job(&[5, 5, 5, 5])), Some(1.0));
-        assert_eq!(fairness(&job(&[9, 0, 0, 0])), Some(0.25));
-        assert_eq!(fairness(&job(&[9])), None);
-        assert_eq!(fairness(&job(&[0, 0])), None);
+        assert_eq!(fairness(&[5, 5, 5, 5]), Some(1.0));
+        assert_eq!(fairness(&[9, 0, 0, 0]), Some(0.25));
+        assert_eq!(fairness(&[9]), None);
+        assert_eq!(fairness(&[0, 0]), None);
     }
 }

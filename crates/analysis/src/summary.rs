@@ -1,7 +1,8 @@
 //! The whole of a run: conditions, baselines, cells, verdicts.
 
 use crate::{
-    Comparison, Correction, Estimate, Finding, Metric, NoiseFloor, Verdict, compare, findings,
+    Comparison, Correction, Estimate, Finding, Metric, NoiseFloor, TransactionSummary, Verdict,
+    compare, findings,
 };
 use plan::Factor;
 use record::{Histogram, Measurement, Outcome, Run, Trial};
@@ -57,7 +58,7 @@ pub struct CellSummary {
     pub valid: usize,
     /// Trials that were measured and do not count, or failed, each with its reason.
     pub lost: Vec<String>,
-    /// Operations a second.
+    /// Operations a second; transactions a second of a database.
     pub throughput: Option<Estimate>,
     /// Bytes a second, mean.
     pub bytes_per_second: f64,
@@ -69,6 +70,8 @@ pub struct CellSummary {
     pub counters: BTreeMap<String, f64>,
     /// CPU time of the generator an operation, in nanoseconds.
     pub generator_ns_per_operation: Option<f64>,
+    /// What a database's transactions were; `None` where blocks were measured.
+    pub transactions: Option<TransactionSummary>,
     /// What the job beside it did; `None` where there was none.
     pub background: Option<BackgroundSummary>,
 }
@@ -187,7 +190,7 @@ fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
 fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
     let worked = |trial: &Trial| {
         (trial.cell == cell || trial.cell == baseline)
-            && trial.measurement().is_some_and(|m| m.job.operations() > 0)
+            && trial.measurement().is_some_and(|m| m.operations() > 0)
     };
     if !run.trials.iter().any(worked) {
         return Vec::new();
@@ -224,7 +227,7 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         })
         .collect();
     let seconds: f64 = measured.iter().map(|m| m.span.as_secs_f64()).sum();
-    let operations: u64 = measured.iter().map(|m| m.job.operations()).sum();
+    let operations: u64 = measured.iter().map(|m| m.operations()).sum();
     let bytes: u64 = measured.iter().map(|m| m.job.bytes().0).sum();
     let cpu: u64 = measured.iter().map(|m| m.generator.user.0 + m.generator.system.0).sum();
     CellSummary {
@@ -239,6 +242,7 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         fairness: Estimate::of(&values(&measured, Metric::Fairness)).map(|e| e.mean),
         counters: mean_counters(&measured),
         generator_ns_per_operation: (operations > 0).then(|| cpu as f64 / operations as f64),
+        transactions: crate::transactions::summary(&measured, seconds),
         background: background(&measured),
     }
 }
@@ -265,9 +269,8 @@ fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
     let mut all = Histogram::new();
     let mut response = false;
     for measurement in measured {
-        all.merge(&measurement.job.latency());
-        response |=
-            measurement.job.reads.response.is_some() || measurement.job.writes.response.is_some();
+        all.merge(&measurement.latency());
+        response |= measurement.is_response();
     }
     Some(LatencySummary {
         p50: all.quantile(0.5)?,
@@ -279,7 +282,7 @@ fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
 }
 
 /// Each counter's mean over the samples of measured seconds.
-fn mean_counters(measured: &[&Measurement]) -> BTreeMap<String, f64> {
+pub(crate) fn mean_counters(measured: &[&Measurement]) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     let samples = measured.iter().flat_map(|m| &m.counters).filter(|sample| sample.at > 0.0);
     for (name, value) in samples.flat_map(|sample| &sample.values) {

@@ -77,6 +77,18 @@ pub struct ComparisonFlags {
     /// What makes the load: io_uring, sync, fio, null
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     engine: Vec<String>,
+    /// A database workload in place of a block workload, such as oltp_read_write, or
+    /// tpcc,server=postgresql,warehouses=10: oltp_read_only, oltp_write_only, oltp_read_write,
+    /// oltp_point_select, oltp_insert, tpcc, insert (repeatable: each is a condition)
+    #[arg(long, value_name = "WORKLOAD", help_heading = "What varies")]
+    workload: Vec<String>,
+    /// A variable of the database server, such as innodb_flush_method=fsync,O_DIRECT (repeatable)
+    #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
+    variable: Vec<String>,
+    /// Mechanisms that the simulated world switches off, to show what they do: merging, sorting,
+    /// rotation, congestion, cold-drives, inode-lock, read-before-write, journal, or nothing
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    without: Vec<String>,
     /// This many cells that differ from the baseline in name only, to see what chance shows
     #[arg(long, value_name = "CELLS", help_heading = "What varies")]
     placebo: Option<u32>,
@@ -96,9 +108,20 @@ pub struct ComparisonFlags {
     /// Bound the page cache of buffered trials (through a memory cgroup)
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     page_cache: Option<Bytes>,
+    /// Use the database that a server's URL names though it holds what Spindle did not make; its
+    /// tables of the workload's names are used as they are, and changed
+    #[arg(long, help_heading = "Load")]
+    use_existing: bool,
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
+    /// Keep what happened to each request and head in the first round, for `spindle report
+    /// --events`: in the simulated world
+    #[arg(long, help_heading = "Load")]
+    events: bool,
+    /// Simulated trials that run at once; all processors when not given. Results do not depend on it
+    #[arg(long, value_name = "N", help_heading = "Time")]
+    threads: Option<u32>,
     /// The block device's serial (or what `spindle inspect` names instead), as your consent to
     /// overwrite it
     #[arg(long, value_name = "SERIAL", help_heading = "Load")]
@@ -160,6 +183,9 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            events: self.events.then_some(true),
+            threads: self.threads,
+            use_existing: self.use_existing,
             job: RawJob { client_kind, ..RawJob::default() },
             factors: self.factors()?,
             baseline: self.baselines()?,
@@ -184,7 +210,9 @@ impl ComparisonFlags {
             (Factor::Rate, &self.rates),
             (Factor::IoPriority, &self.io_priorities),
             (Factor::Background, &self.background),
+            (Factor::Without, &self.without),
             (Factor::Engine, &self.engine),
+            (Factor::Workload, &self.workload),
         ];
         let mut factors = BTreeMap::new();
         for (factor, words) in lists {
@@ -195,6 +223,11 @@ impl ComparisonFlags {
         if let Some(cells) = self.placebo {
             let levels = (0..=u64::from(cells)).map(RawLevel::Number).collect();
             factors.insert(Factor::Placebo.to_string(), levels);
+        }
+        for text in &self.variable {
+            let (name, list) = halves(text, "--variable", "innodb_flush_method=fsync,O_DIRECT")?;
+            let factor: Factor = format!("server.{}", name.trim()).parse()?;
+            factors.insert(factor.to_string(), levels(list.split(',')));
         }
         for text in &self.tunable {
             let (name, list) = halves(text, "--tunable", "mq-deadline.fifo_batch=1,16")?;

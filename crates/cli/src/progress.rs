@@ -16,6 +16,8 @@ pub struct Progress {
     done_ms: u64,
     trial_ms: u64,
     quiet: bool,
+    /// What is counted a second.
+    unit: &'static str,
 }
 
 impl Progress {
@@ -32,7 +34,8 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {msg}") {
             bar.set_style(style);
         }
-        Progress { bar, label: String::new(), done_ms: 0, trial_ms, quiet }
+        let unit = if plan.is_of_databases() { "trans/s" } else { "IOPS" };
+        Progress { bar, label: String::new(), done_ms: 0, trial_ms, quiet, unit }
     }
 
     /// Takes the bar away.
@@ -84,7 +87,8 @@ impl Watcher for Progress {
         let figures = match live.phase {
             Phase::WarmUp => "warming up".to_owned(),
             Phase::Measuring => {
-                format!("{} IOPS, p99 {}", report::count(live.operations_per_second), live.p99)
+                let rate = report::count(live.operations_per_second);
+                format!("{rate} {}, p99 {}", self.unit, live.p99)
             }
         };
         self.show(&figures);

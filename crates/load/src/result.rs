@@ -51,11 +51,13 @@ pub(crate) fn measurement(
     Ok(Measurement {
         span,
         job,
+        transactions: None,
         background,
         seconds: watch.seconds,
         counters: Vec::new(),
         generator,
         warnings,
+        events: None,
     })
 }
 

@@ -213,6 +213,7 @@ impl Watch {
             reads,
             writes,
             bytes,
+            transactions: 0,
             p50: latency.quantile(0.5),
             p99: latency.quantile(0.99),
             max: latency.quantile(1.0),

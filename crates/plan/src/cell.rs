@@ -33,6 +33,10 @@ impl Cell {
     ) -> Result<(Workload, EngineKind), WordError> {
         let mut workload = base.clone();
         let mut engine = engine;
+        if let Some(Level(text)) = self.level(&Factor::Workload) {
+            // First: the others are laid over it.
+            workload.database = Some(text.parse()?);
+        }
         for (factor, Level(text)) in &self.levels {
             let job = &mut workload.job;
             let number = || {
@@ -45,9 +49,22 @@ impl Cell {
                 Factor::IoPriority => job.io_priority = Some(text.parse()?),
                 Factor::Pattern => job.pattern = text.parse()?,
                 Factor::BlockSize => job.block_size = text.parse().map_err(WordError::from)?,
-                Factor::Clients => job.clients = number()?,
+                Factor::Clients => {
+                    job.clients = number()?;
+                    if let Some(database) = &mut workload.database {
+                        database.clients = Some(job.clients);
+                    }
+                }
                 Factor::Depth => job.depth = number()?,
-                Factor::Rate => job.rate = Some(text.parse()?),
+                Factor::Rate => {
+                    job.rate = Some(text.parse()?);
+                    if let Some(database) = &mut workload.database {
+                        database.rate = job.rate;
+                    }
+                }
+                Factor::Variable { name } => {
+                    workload.variables.insert(name.clone(), text.clone());
+                }
                 Factor::Background if text == "none" => workload.background = None,
                 Factor::Background => workload.background = Some(text.parse()?),
                 Factor::Engine => engine = text.parse()?,
@@ -57,10 +74,15 @@ impl Cell {
                 | Factor::Tunable { .. }
                 | Factor::WbtLatUsec
                 | Factor::ReadAheadKb
+                | Factor::Workload
+                | Factor::Without
                 | Factor::Placebo => {}
             }
         }
         workload.job.check()?;
+        if let Some(database) = &workload.database {
+            database.check()?;
+        }
         Ok((workload, engine))
     }
 
@@ -71,6 +93,8 @@ impl Cell {
             .filter_map(|factor| Some((factor, self.levels.get(factor)?)))
             .map(|(factor, level)| match factor {
                 Factor::Scheduler | Factor::Filesystem | Factor::Pattern => level.to_string(),
+                Factor::Workload => level.to_string(),
+                Factor::Variable { name } => format!("{name} {level}"),
                 Factor::Sync | Factor::Engine | Factor::BlockSize => level.to_string(),
                 Factor::Clients if level.0 == "1" => "1 client".to_owned(),
                 Factor::Clients => format!("{level} clients"),
@@ -83,6 +107,7 @@ impl Cell {
                 Factor::Depth => format!("depth {level}"),
                 Factor::Rate => level.to_string(),
                 Factor::Background => format!("beside {level}"),
+                Factor::Without => format!("without {level}"),
             })
             .collect();
         if words.is_empty() { "as it is".to_owned() } else { words.join(", ") }

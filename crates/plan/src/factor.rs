@@ -1,7 +1,8 @@
 //! Factors: what can be set, under the kernel's names; and their levels.
 
 use crate::{
-    EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, WordError, word_serde,
+    DatabaseJob, EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, Without,
+    WordError, word_serde,
 };
 use std::{fmt, str::FromStr};
 use units::Bytes;
@@ -32,8 +33,15 @@ pub enum Factor {
     IoPriority,
     /// What makes the load.
     Engine,
+    /// A variable of the database server: `server.innodb_flush_method`.
+    Variable {
+        /// Its name, as the server spells it.
+        name: String,
+    },
     /// Nothing at all: its levels differ in name only, to see what chance shows.
     Placebo,
+    /// The database workload.
+    Workload,
     /// The measured job's pattern.
     Pattern,
     /// Its bytes an operation.
@@ -46,6 +54,17 @@ pub enum Factor {
     Rate,
     /// The job beside it.
     Background,
+    /// Mechanisms that are switched off: in the simulated world only.
+    Without,
+}
+
+/// What stands before the name of a database server's variable: no scheduler of Linux is called so.
+const SERVER: &str = "server";
+
+/// Whether a server could have a variable of this name; with a dot, one of an extension.
+fn is_variable(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(letter)
 }
 
 /// What a factor is to a comparison.
@@ -72,13 +91,16 @@ impl Factor {
             | Factor::Sync
             | Factor::IoPriority
             | Factor::Engine
+            | Factor::Variable { .. }
             | Factor::Placebo => Role::Choice,
-            Factor::Pattern
+            Factor::Workload
+            | Factor::Pattern
             | Factor::BlockSize
             | Factor::Clients
             | Factor::Depth
             | Factor::Rate
-            | Factor::Background => Role::Condition,
+            | Factor::Background
+            | Factor::Without => Role::Condition,
         }
     }
 
@@ -96,10 +118,18 @@ impl Factor {
                 })
         };
         let canonical = match self {
-            Factor::Scheduler | Factor::Tunable { .. } if text.trim().is_empty() => {
+            Factor::Scheduler | Factor::Tunable { .. } | Factor::Variable { .. }
+                if text.trim().is_empty() =>
+            {
                 return Err(WordError::new(format!("a level of {self} is empty")));
             }
-            Factor::Scheduler | Factor::Tunable { .. } => text.trim().to_owned(),
+            Factor::Variable { .. } if text.contains(['\n', '\r', '\0']) => {
+                return Err(WordError::new(format!("a level of {self} is more than one line")));
+            }
+            Factor::Scheduler | Factor::Tunable { .. } | Factor::Variable { .. } => {
+                text.trim().to_owned()
+            }
+            Factor::Workload => text.parse::<DatabaseJob>()?.to_string(),
             Factor::Filesystem => text.parse::<Filesystem>()?.to_string(),
             Factor::NrRequests => number(1, "")?,
             Factor::Placebo => number(0, "")?,
@@ -116,6 +146,7 @@ impl Factor {
             Factor::Rate => text.parse::<Rate>()?.to_string(),
             Factor::Background if text == "none" => text.to_owned(),
             Factor::Background => text.parse::<Job>()?.to_string(),
+            Factor::Without => text.parse::<Without>()?.to_string(),
         };
         Ok(Level(canonical))
     }
@@ -127,6 +158,8 @@ impl fmt::Display for Factor {
             Factor::Scheduler => "scheduler",
             Factor::NrRequests => "nr_requests",
             Factor::Tunable { scheduler, name } => return f.pad(&format!("{scheduler}.{name}")),
+            Factor::Variable { name } => return f.pad(&format!("{SERVER}.{name}")),
+            Factor::Workload => "workload",
             Factor::WbtLatUsec => "wbt_lat_usec",
             Factor::ReadAheadKb => "read_ahead_kb",
             Factor::Filesystem => "filesystem",
@@ -140,6 +173,7 @@ impl fmt::Display for Factor {
             Factor::Depth => "depth",
             Factor::Rate => "rate",
             Factor::Background => "background",
+            Factor::Without => "without",
         };
         f.pad(word)
     }
@@ -158,15 +192,23 @@ impl FromStr for Factor {
             "io_priority" => Factor::IoPriority,
             "engine" => Factor::Engine,
             "placebo" => Factor::Placebo,
+            "workload" => Factor::Workload,
             "pattern" => Factor::Pattern,
             "block_size" => Factor::BlockSize,
             "clients" => Factor::Clients,
             "depth" => Factor::Depth,
             "rate" => Factor::Rate,
             "background" => Factor::Background,
+            "without" => Factor::Without,
             other => match other.split_once('.') {
+                Some((SERVER, name)) if is_variable(name) => {
+                    Factor::Variable { name: name.to_owned() }
+                }
                 Some((scheduler, name))
-                    if !scheduler.is_empty() && !name.is_empty() && !name.contains(['/', '.']) =>
+                    if !scheduler.is_empty()
+                        && scheduler != SERVER
+                        && !name.is_empty()
+                        && !name.contains(['/', '.']) =>
                 {
                     Factor::Tunable { scheduler: scheduler.to_owned(), name: name.to_owned() }
                 }
@@ -174,8 +216,9 @@ impl FromStr for Factor {
                     return Err(WordError::new(format!(
                         "factor '{other}' is not known: there are scheduler, nr_requests, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
-                         read_ahead_kb, filesystem, sync, io_priority, engine, placebo, pattern, \
-                         block_size, clients, depth, rate and background"
+                         read_ahead_kb, filesystem, sync, io_priority, engine, workload, \
+                         server.VARIABLE (such as server.innodb_io_capacity), placebo, pattern, \
+                         block_size, clients, depth, rate, background and without"
                     )));
                 }
             },
@@ -204,10 +247,18 @@ mod tests {
 
     #[test]
     fn factors_read_back_as_written() {
-        for text in ["scheduler", "mq-deadline.fifo_batch", "wbt_lat_usec", "background"] {
+        for text in [
+            "scheduler",
+            "mq-deadline.fifo_batch",
+            "wbt_lat_usec",
+            "background",
+            "workload",
+            "server.innodb_flush_method",
+            "server.pg_stat_statements.max",
+        ] {
             assert_eq!(text.parse::<Factor>().unwrap().to_string(), text);
         }
-        for text in ["colour", ".x", "bfq.", "bfq.a/b"] {
+        for text in ["colour", ".x", "bfq.", "bfq.a/b", "server.", "server.a-b", "server.1"] {
             assert!(text.parse::<Factor>().is_err(), "{text}");
         }
     }
@@ -219,5 +270,6 @@ mod tests {
         assert_eq!(Factor::NrRequests.level("064").unwrap().0, "64");
         assert!(Factor::NrRequests.level("many").is_err());
         assert!(Factor::Clients.level("0").is_err());
+        assert_eq!(Factor::Workload.level("tpcc, warehouses=4").unwrap().0, "tpcc");
     }
 }

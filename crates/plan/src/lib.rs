@@ -8,7 +8,9 @@
 mod cell;
 mod factor;
 mod filesystem;
+mod mechanism;
 mod order;
+mod published;
 mod raw;
 mod resolve;
 mod timing;
@@ -18,12 +20,15 @@ mod workload;
 pub use cell::Cell;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
+pub use mechanism::{Mechanism, Without};
 pub use order::{Slot, round_order};
+pub use published::{OPERATIONS, Published, RawPublished};
 pub use raw::{RawJob, RawLevel, RawPlan};
 pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
 pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
 pub use word::WordError;
 pub use workload::{
-    AfterWrite, Arrivals, ClientKind, EngineKind, IoClass, IoPriority, Job, OpenSync, Order,
-    Pattern, Rate, SyncMode, Workload,
+    AfterWrite, Arrivals, ClientKind, DatabaseJob, DatabaseKind, Dialect, Distribution, EngineKind,
+    IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate, Server, Statements, StorageEngine,
+    SyncMode, Workload,
 };

@@ -1,7 +1,7 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
 use crate::{ClientKind, Job, Pattern, Rate, SyncMode};
-use crate::{EngineKind, IoPriority};
+use crate::{DatabaseJob, EngineKind, IoPriority, RawPublished};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -36,6 +36,17 @@ pub struct RawPlan {
     /// The block device's serial, typed as the user's consent to overwrite it: never in a file.
     #[serde(skip)]
     pub confirm: Option<String>,
+    /// Use a running server's database though it holds what we did not make: consent, never in a
+    /// file.
+    #[serde(skip)]
+    pub use_existing: bool,
+    /// The database workload, in place of a job.
+    pub workload: Option<DatabaseJob>,
+    /// Keep the event logs of the first round: in the simulated world.
+    pub events: Option<bool>,
+    /// Simulated trials that run at once; results do not depend on it.
+    #[serde(skip)]
+    pub threads: Option<u32>,
     /// The measured job.
     pub job: RawJob,
     /// The job beside it.
@@ -44,6 +55,8 @@ pub struct RawPlan {
     pub factors: BTreeMap<String, Vec<RawLevel>>,
     /// Factor to level: another baseline than the host's own setting or the first level.
     pub baseline: BTreeMap<String, RawLevel>,
+    /// Figures that others published, to be shown beside ours.
+    pub published: Vec<RawPublished>,
 }
 
 /// A level as TOML may spell it.
@@ -124,10 +137,15 @@ impl RawPlan {
             margin_percent: over.margin_percent.or(self.margin_percent),
             page_cache: over.page_cache.or(self.page_cache),
             confirm: over.confirm.or(self.confirm),
+            use_existing: over.use_existing || self.use_existing,
+            workload: over.workload.or(self.workload),
             job,
+            events: over.events.or(self.events),
+            threads: over.threads.or(self.threads),
             background: over.background.or(self.background),
             factors,
             baseline,
+            published: [self.published, over.published].concat(),
         }
     }
 }

@@ -1,9 +1,13 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, EngineKind, Factor, Job, Level, RawPlan, Role, Timing, TimingWish, WordError, Workload,
+    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Role, Timing,
+    TimingWish, WordError, Workload,
 };
 use serde::{Deserialize, Serialize};
+
+mod database;
+
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Bytes, Nanos};
 
@@ -53,10 +57,16 @@ pub struct Plan {
     pub page_cache: Option<Bytes>,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Whether the first round's event logs are kept.
+    #[serde(default)]
+    pub events: bool,
     /// Cells that cannot be, and why.
     pub refused: Vec<RefusedCell>,
     /// Factors that were asked for and dropped, and why.
     pub dropped: Vec<DroppedFactor>,
+    /// Figures that others published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 /// A cell that cannot be.
@@ -104,6 +114,21 @@ impl Plan {
         cell.workload(&self.workload, self.engine)
     }
 
+    /// What databases' clients do, of each workload that any cell has, once.
+    pub fn databases(&self) -> Vec<DatabaseJob> {
+        let mut all: Vec<DatabaseJob> = Vec::new();
+        for cell in &self.cells {
+            let database = self.workload_of(cell).ok().and_then(|(workload, _)| workload.database);
+            all.extend(database.filter(|database| !all.contains(database)));
+        }
+        all
+    }
+
+    /// Whether databases are measured, not blocks.
+    pub fn is_of_databases(&self) -> bool {
+        self.workload.database.is_some() || self.factors.contains(&Factor::Workload)
+    }
+
     /// Whether any setting of the host is compared.
     pub fn sets_host(&self) -> bool {
         self.factors.iter().any(|factor| factor.role() == Role::HostSetting)
@@ -139,9 +164,15 @@ impl RawPlan {
                     .to_owned(),
             )
         })?;
-        let mut workload = Workload { job: self.base_job(), background: self.background.clone() };
-        let mut engine = self.engine.unwrap_or_default();
         let (mut levels, dropped) = self.levels(offer)?;
+        let databases = self.databases(&levels)?;
+        let mut workload = Workload {
+            job: self.base_job(&databases),
+            background: self.background.clone(),
+            database: self.workload.clone(),
+            ..Workload::default()
+        };
+        let mut engine = self.engine.unwrap_or_default();
         if levels.is_empty()
             && dropped.is_empty()
             && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
@@ -153,21 +184,20 @@ impl RawPlan {
         levels.retain(|(factor, all)| {
             let simple = all.len() == 1
                 && factor.role() != Role::HostSetting
-                && *factor != Factor::Filesystem;
+                && !matches!(factor, Factor::Filesystem | Factor::Without);
             if simple {
                 fixed.levels.insert(factor.clone(), all[0].clone());
             }
             !simple
         });
         (workload, engine) = fixed.workload(&workload, engine)?;
-        workload.job.check()?;
         if let Some(background) = &workload.background {
             background.check()?;
         }
         let mut plan = Plan {
             target,
             own_loop: offer.own_loop,
-            size: self.span(offer)?,
+            size: self.span(offer, &databases)?,
             engine,
             workload,
             factors: levels.iter().map(|(factor, _)| factor.clone()).collect(),
@@ -177,8 +207,14 @@ impl RawPlan {
             margin: self.margin()?,
             page_cache: self.page_cache,
             seed: self.seed.unwrap_or(1),
+            events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
+            published: self
+                .published
+                .iter()
+                .map(crate::RawPublished::resolve)
+                .collect::<Result<_, _>>()?,
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
@@ -194,7 +230,7 @@ impl RawPlan {
     }
 
     /// What the clients do when nothing is said: the reads and page flushes of a busy database.
-    fn base_job(&self) -> Job {
+    fn base_job(&self, databases: &[DatabaseJob]) -> Job {
         let raw = &self.job;
         let usual = Job::default();
         let pattern =
@@ -203,7 +239,7 @@ impl RawPlan {
             pattern,
             block_size: raw.block_size.unwrap_or(Bytes::from_kib(16)),
             sync: raw.sync.unwrap_or(usual.sync),
-            clients: raw.clients.unwrap_or(8),
+            clients: raw.clients.unwrap_or(database::clients_usual(databases)),
             client_kind: raw.client_kind.unwrap_or_default(),
             depth: raw.depth.unwrap_or(1),
             rate: raw.rate,
@@ -220,8 +256,11 @@ impl RawPlan {
         }
     }
 
-    fn span(&self, offer: &Offer) -> Result<Bytes, WordError> {
-        let size = self.size.unwrap_or(offer.size_usual);
+    fn span(&self, offer: &Offer, databases: &[DatabaseJob]) -> Result<Bytes, WordError> {
+        let size = match database::room(databases, self.size)? {
+            Some(room) => self.size.unwrap_or(room),
+            None => self.size.unwrap_or(offer.size_usual),
+        };
         if size < Bytes::from_mib(1) {
             return Err(WordError::new(format!(
                 "a size of {size} is too small to measure anything but a cache: use at least 1 MiB"

@@ -1,28 +1,53 @@
 //! What the clients of storage do: a job, and perhaps another beside it in the background.
 
+mod database;
+mod distribution;
 mod engine;
 mod priority;
 mod rate;
+mod server;
 mod sync;
 
+pub use database::{DatabaseJob, DatabaseKind, Statements};
+pub use distribution::Distribution;
 pub use engine::EngineKind;
 pub use priority::{IoClass, IoPriority};
 pub use rate::{Arrivals, Rate};
+pub use server::{Dialect, Server, StorageEngine};
 pub use sync::{AfterWrite, OpenSync, SyncMode};
 
 use crate::{WordError, word_serde};
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 use units::Bytes;
 
 /// The job that is measured and the one that may run beside it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// What is measured.
+    /// What is measured, unless a database is.
     pub job: Job,
     /// What goes on at the same time (a backup, a bulk load); reported, but no verdict rests on it.
     #[serde(default)]
     pub background: Option<Job>,
+    /// What a database's clients do; with it, `job` says only how many clients there are and at what
+    /// rate, where this does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseJob>,
+    /// The database server's variables, by its own names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Workload {
+    /// How many clients there are, of the database or of the job.
+    pub fn clients(&self) -> u32 {
+        self.database.as_ref().and_then(|database| database.clients).unwrap_or(self.job.clients)
+    }
+
+    /// The rate that is offered, to the database or by the job.
+    pub fn rate(&self) -> Option<Rate> {
+        self.database.as_ref().and_then(|database| database.rate).or(self.job.rate)
+    }
 }
 
 /// A set of like clients, each repeating one operation.

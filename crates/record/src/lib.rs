@@ -6,12 +6,15 @@
 //! anything that prints. Data comes in from `runner`, goes out to `analysis` and `report`.
 
 mod environment;
+mod event_log;
 mod histogram;
 mod measurement;
 mod run;
 mod store;
+mod transactions;
 
 pub use environment::Environment;
+pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
@@ -19,3 +22,4 @@ pub use measurement::{
 };
 pub use run::{Event, EventKind, Outcome, Run, RunState, Trial};
 pub use store::{Store, StoreError};
+pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};

@@ -1,6 +1,6 @@
 //! What one trial gave.
 
-use crate::Histogram;
+use crate::{EventLog, Histogram, Transactions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -13,16 +13,22 @@ pub struct Measurement {
     pub span: Nanos,
     /// The measured job.
     pub job: JobMeasurement,
+    /// What a database's clients did; with it, `job` is empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Transactions>,
     /// The job beside it.
     pub background: Option<JobMeasurement>,
     /// The measured job, second by second.
     pub seconds: Vec<Second>,
-    /// Host, device and (later) server counters on the same time axis.
+    /// Host, device and server counters on the same time axis.
     pub counters: Vec<CounterSample>,
     /// What making the load cost.
     pub generator: GeneratorCost,
     /// What somebody who reads the figures must know, in sentences.
     pub warnings: Vec<String>,
+    /// What happened, event by event: in a simulation.
+    #[serde(default)]
+    pub events: Option<EventLog>,
 }
 
 /// What a job's clients did.
@@ -72,9 +78,12 @@ pub struct Second {
     pub reads: u64,
     /// Writes completed in it.
     pub writes: u64,
+    /// Transactions completed in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub transactions: u64,
     /// Bytes moved in it.
     pub bytes: Bytes,
-    /// Median latency of its reads and writes (response time where a rate was offered).
+    /// Median latency of its reads and writes, or transactions (response time where a rate was offered).
     pub p50: Nanos,
     /// 99th percentile of the same.
     pub p99: Nanos,
@@ -109,6 +118,52 @@ pub struct GeneratorCost {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SharePermille(pub u32);
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Measurement {
+    /// What verdicts count: transactions, or reads and writes.
+    pub fn operations(&self) -> u64 {
+        match &self.transactions {
+            Some(transactions) => transactions.completed(),
+            None => self.job.operations(),
+        }
+    }
+
+    /// Their latencies: response time where a rate was offered, else service time.
+    pub fn latency(&self) -> Histogram {
+        match &self.transactions {
+            Some(transactions) => transactions.latency(),
+            None => self.job.latency(),
+        }
+    }
+
+    /// Whether [`Measurement::latency`] is response time.
+    pub fn is_response(&self) -> bool {
+        let job = &self.job;
+        let mut types = self.transactions.iter().flat_map(|all| all.types.values());
+        job.reads.response.is_some()
+            || job.writes.response.is_some()
+            || types.any(|of_type| of_type.response.is_some())
+    }
+
+    /// What each client completed.
+    pub fn shares(&self) -> Vec<u64> {
+        match &self.transactions {
+            Some(transactions) => transactions.clients.clone(),
+            None => self.job.clients.iter().map(|share| share.operations).collect(),
+        }
+    }
+}
+
+impl Second {
+    /// What was completed in it: transactions, or reads and writes.
+    pub fn operations(&self) -> u64 {
+        self.reads + self.writes + self.transactions
+    }
+}
 
 impl JobMeasurement {
     /// Reads and writes.

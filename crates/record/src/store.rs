@@ -2,6 +2,7 @@
 //!
 //! Anybody may open it with sqlite3, pandas or DuckDB: docs/run-file.md has the tables.
 
+mod events;
 mod read;
 mod write;
 
@@ -14,7 +15,7 @@ use std::{
 const APPLICATION_ID: i32 = 0x7370_696e;
 
 /// The tables' version, in `PRAGMA user_version`.
-const SCHEMA_VERSION: i32 = 1;
+const SCHEMA_VERSION: i32 = 2;
 
 /// The tables. Everything that a table is asked about stands in a column; what only travels
 /// (environment, plan) is JSON.
@@ -86,7 +87,8 @@ CREATE TABLE second (
     bytes INTEGER NOT NULL,
     p50_ns INTEGER NOT NULL,
     p99_ns INTEGER NOT NULL,
-    max_ns INTEGER NOT NULL
+    max_ns INTEGER NOT NULL,
+    transactions INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX second_of_trial ON second(trial);
 CREATE TABLE counter (
@@ -104,10 +106,47 @@ CREATE TABLE event (
 );
 ";
 
+/// What version 2 added: databases. A file of version 1 lacks these, and the column `transactions`
+/// of `second`.
+const SCHEMA_OF_DATABASES: &str = "
+CREATE TABLE transaction_type (
+    trial INTEGER NOT NULL REFERENCES trial(trial),
+    type TEXT NOT NULL,
+    transactions INTEGER NOT NULL,
+    rolled_back INTEGER NOT NULL,
+    service TEXT NOT NULL,
+    response TEXT,
+    PRIMARY KEY (trial, type)
+);
+CREATE TABLE query (
+    trial INTEGER NOT NULL REFERENCES trial(trial),
+    kind TEXT NOT NULL CHECK (kind IN ('read', 'write', 'other')),
+    queries INTEGER NOT NULL,
+    PRIMARY KEY (trial, kind)
+);
+CREATE TABLE retry (
+    trial INTEGER NOT NULL REFERENCES trial(trial),
+    reason TEXT NOT NULL,
+    transactions INTEGER NOT NULL,
+    PRIMARY KEY (trial, reason)
+);
+CREATE TABLE database_check (
+    trial INTEGER NOT NULL REFERENCES trial(trial),
+    name TEXT NOT NULL,
+    holds INTEGER NOT NULL,
+    found TEXT NOT NULL
+);
+";
+
+/// From version 1 to 2, for a file that is gone on with.
+const UPGRADE: &str = "ALTER TABLE second ADD COLUMN transactions INTEGER NOT NULL DEFAULT 0;";
+
 /// An open run file.
 pub struct Store {
     connection: rusqlite::Connection,
     path: PathBuf,
+    /// Of its tables.
+    version: i32,
     /// Held by whoever writes the file, until it is closed: two programs that go on with the same run
     /// would each run what the other runs, on the same device. Declared last, because closing it
     /// before the connection would end SQLite's own locks.

@@ -29,10 +29,21 @@ pub fn csv(run: &Run, analysis: &Analysis) -> String {
         "max_ns",
         "fairness",
         "generator_ns_per_operation",
+        "queries_per_second",
+        "retries_per_second",
+        "errors_per_second",
         "background_iops",
         "background_bytes_per_second",
     ];
-    header.extend(fixed.map(str::to_owned));
+    // What is counted is in the column's name: no transaction is an I/O operation.
+    let counted = |name: &str| match run.plan.is_of_databases() {
+        true => name.replace("iops", "transactions_per_second"),
+        false => name.to_owned(),
+    };
+    header.extend(fixed.map(|name| match name.starts_with("iops") {
+        true => counted(name),
+        false => name.to_owned(),
+    }));
     for metric in ["throughput", "p99", "fairness"] {
         header.extend(["ratio", "low", "high", "verdict"].map(|what| format!("{metric}_{what}")));
     }
@@ -78,6 +89,10 @@ fn row(
     }
     cells.push(number(summary.fairness));
     cells.push(number(summary.generator_ns_per_operation));
+    let transactions = summary.transactions.as_ref();
+    cells.push(number(transactions.map(|t| t.queries_per_second)));
+    cells.push(number(transactions.map(|t| t.retries_per_second.values().sum())));
+    cells.push(number(transactions.map(|t| t.errors_per_second.values().sum())));
     cells.push(number(summary.background.map(|b| b.operations_per_second)));
     cells.push(number(summary.background.map(|b| b.bytes_per_second)));
     for metric in Metric::ALL {

@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use crate::{Align, Table, advise, words};
+use crate::{Align, Table, advise, published, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use plan::{ClientKind, Factor, Plan};
 use record::{EventKind, Run, RunState};
@@ -24,6 +24,7 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
             let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
         }
     }
+    beside(&mut out, run, analysis, width);
     for finding in &analysis.findings {
         let text = format!("{} ({}).", finding.statement.trim_end_matches('.'), finding.evidence);
         let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
@@ -56,6 +57,22 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
     out
 }
 
+/// What others published, and what makes the difference.
+fn beside(out: &mut String, run: &Run, analysis: &Analysis, width: usize) {
+    if let Some(table) = published::differences(run, analysis) {
+        let _ = writeln!(out, "\n{}", table.text(width));
+        let text = "Throughput of a cell over that of its baseline, with every mechanism and with one \
+                    switched off: where the ratio goes to 1, that one made the difference.";
+        let _ = writeln!(out, "{}", words::wrap(text, width, 2));
+    }
+    if let Some(table) = published::published(run, analysis) {
+        let _ = writeln!(out, "\n{}", table.text(width));
+        for source in published::sources(run) {
+            let _ = writeln!(out, "{}", words::wrap(&format!("Published: {source}."), width, 2));
+        }
+    }
+}
+
 fn heading(out: &mut String, run: &Run, width: usize) {
     let environment = &run.environment;
     let world = match environment.world.as_str() {
@@ -77,6 +94,9 @@ fn heading(out: &mut String, run: &Run, width: usize) {
 
 /// What the clients do, in one line; what is varied is not told here but with the cells.
 pub(crate) fn workload_line(plan: &Plan) -> String {
+    if plan.is_of_databases() {
+        return database_line(plan);
+    }
     let job = &plan.workload.job;
     let some = |told: bool, text: String| told.then_some(text);
     let plural = if job.clients == 1 { "" } else { "s" };
@@ -111,6 +131,39 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
     words.join(", ")
 }
 
+/// The same of a database's clients.
+fn database_line(plan: &Plan) -> String {
+    let fixed = |factor: &Factor| !plan.factors.contains(factor);
+    let mut words = Vec::new();
+    for database in plan.databases() {
+        let mut said = plan::DatabaseJob { clients: None, rate: None, ..database.clone() };
+        let distribution = match said.kind.is_oltp() && fixed(&Factor::Workload) {
+            true => format!(" with {} keys", said.distribution),
+            false => String::new(),
+        };
+        if fixed(&Factor::Workload) {
+            said.distribution = plan::Distribution::default();
+            let server = match said.server.is_private() {
+                true => format!("a private {}", said.server),
+                false => said.server.to_string(),
+            };
+            said.server = plan::Server::default();
+            words.push(format!("{said}{distribution} on {server}"));
+        }
+    }
+    let clients = plan.workload.clients();
+    if fixed(&Factor::Clients) && fixed(&Factor::Workload) {
+        words.push(format!("{clients} client{}", if clients == 1 { "" } else { "s" }));
+    }
+    if fixed(&Factor::Rate) && fixed(&Factor::Workload) {
+        words.extend(plan.workload.rate().map(|rate| format!("{rate} offered")));
+    }
+    let variables = plan.workload.variables.iter();
+    words.extend(variables.map(|(name, value)| format!("{name} {value}")));
+    words.extend(plan.page_cache.map(|limit| format!("page cache of {limit}")));
+    if words.is_empty() { "databases".to_owned() } else { words.join(", ") }
+}
+
 fn timing_line(plan: &Plan, rounds: u32) -> String {
     let plural = if rounds == 1 { "" } else { "s" };
     let (slots, measure, seed) = (plan.slots(), plan.timing.measure, plan.seed);
@@ -121,11 +174,18 @@ fn timing_line(plan: &Plan, rounds: u32) -> String {
 pub(crate) fn figures(group: &Group, long: bool) -> Table {
     use Align::{Left, Right};
     let several = group.baseline.fairness.is_some();
+    let is_of_databases = std::iter::once(&group.baseline)
+        .chain(group.cells.iter().map(|cell| &cell.summary))
+        .any(|summary| summary.transactions.is_some());
+    let (rate, amount) = match is_of_databases {
+        true => ("trans/s", "queries/s"),
+        false => ("IOPS", "MiB/s"),
+    };
     let mut columns = vec![
         ("", Left),
-        ("IOPS", Right),
+        (rate, Right),
         ("±", Right),
-        ("MiB/s", Right),
+        (amount, Right),
         ("p50", Right),
         ("p99", Right),
     ];
@@ -145,7 +205,10 @@ pub(crate) fn figures(group: &Group, long: bool) -> Table {
                 cells.push(words::count(throughput.mean));
                 let spread = throughput.half_width(0.05) / throughput.mean.max(f64::MIN_POSITIVE);
                 cells.push(if spread.is_finite() { words::share(spread) } else { "-".into() });
-                cells.push(words::count(summary.bytes_per_second / f64::from(1 << 20)));
+                cells.push(words::count(match &summary.transactions {
+                    Some(transactions) => transactions.queries_per_second,
+                    None => summary.bytes_per_second / f64::from(1 << 20),
+                }));
                 let places = if long { 4 } else { 3 };
                 match latency {
                     Some(l) if long => cells.extend([l.p50, l.p99, l.p999, l.max].map(spelled)),

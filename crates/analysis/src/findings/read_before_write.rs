@@ -20,7 +20,9 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
         ) else {
             continue;
         };
-        let only_writes = !workload.job.pattern.reads() && workload.background.is_none();
+        let only_writes = !workload.job.pattern.reads()
+            && workload.background.is_none()
+            && workload.database.is_none();
         let share = reads / throughput.mean.max(1.0);
         if only_writes && share > SHARE {
             most = most.max(share);

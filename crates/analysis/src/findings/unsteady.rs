@@ -18,7 +18,7 @@ fn change(measurement: &Measurement) -> Option<f64> {
         .seconds
         .iter()
         .filter(|second| second.at > 0.0)
-        .map(|second| (second.reads + second.writes) as f64)
+        .map(|second| second.operations() as f64)
         .collect();
     let half = seconds.len() / 2;
     if half < 2 {

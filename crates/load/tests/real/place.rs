@@ -52,6 +52,7 @@ impl Trial<'_> {
         let workload = Workload {
             job: self.job.parse().unwrap(),
             background: self.background.map(|job| job.parse().unwrap()),
+            ..Workload::default()
         };
         let spec = LoadSpec {
             workload: &workload,

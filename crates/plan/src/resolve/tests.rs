@@ -130,3 +130,57 @@ fn a_size_beyond_the_disk_is_refused() {
     let error = raw.resolve(&offer(), &refuse).unwrap_err().to_string();
     assert!(error.contains("10 GiB free") && error.contains("--size 10GiB"), "{error}");
 }
+
+#[test]
+fn a_database_workload_is_one_level_or_a_condition() {
+    let one = raw(&[("workload", &["oltp_read_write,tables=2,clients=4"])]);
+    let plan = one.resolve(&offer(), &refuse).unwrap();
+    assert_eq!(plan.factors, []);
+    assert_eq!(plan.workload.database.as_ref().unwrap().tables, 2);
+    assert_eq!(plan.workload.clients(), 4);
+    let two = raw(&[
+        ("workload", &["oltp_read_write", "tpcc,warehouses=1"]),
+        ("scheduler", &["none", "mq-deadline"]),
+        ("clients", &["3"]),
+        ("server.innodb_io_capacity", &["200", "2000"]),
+        ("server.sync_binlog", &["0"]),
+    ]);
+    let plan = two.resolve(&offer(), &refuse).unwrap();
+    assert_eq!(plan.baselines().len(), 2);
+    assert_eq!(plan.cells.len(), 8);
+    assert_eq!(plan.databases().len(), 2);
+    let (workload, _) = plan.workload_of(plan.cells.last().unwrap()).unwrap();
+    assert_eq!(workload.database.as_ref().unwrap().warehouses, 1);
+    assert_eq!(workload.clients(), 3);
+    assert_eq!(workload.variables["sync_binlog"], "0");
+    assert_eq!(workload.variables["innodb_io_capacity"], "2000");
+}
+
+#[test]
+fn what_fits_no_database_workload_is_refused() {
+    let complains = |factors: &[(&str, &[&str])], words: &[&str]| {
+        let error = raw(factors).resolve(&offer(), &refuse).unwrap_err().to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    };
+    let workload: (&str, &[&str]) = ("workload", &["oltp_insert"]);
+    complains(&[("server.sync_binlog", &["0", "1"])], &["no database workload"]);
+    complains(&[workload, ("sync", &["direct", "fsync"])], &["sync", "block workload"]);
+    complains(&[workload, ("depth", &["4"])], &["depth", "block workload"]);
+    let four: (&str, &[&str]) = ("workload", &["oltp_insert,clients=4"]);
+    complains(&[four, ("clients", &["1", "8"])], &["clients", "one place"]);
+    let think: (&str, &[&str]) = ("workload", &["tpcc,think=on"]);
+    complains(&[think, ("rate", &["5/s"])], &["two different loads"]);
+    let large: (&str, &[&str]) = ("workload", &["tpcc,warehouses=1000"]);
+    complains(&[large], &["does not fit", "10 GiB free"]);
+    let small = RawPlan { size: Some(Bytes::from_mib(10)), ..raw(&[workload]) };
+    let error = small.resolve(&offer(), &refuse).unwrap_err().to_string();
+    assert!(error.contains("too small for oltp_insert"), "{error}");
+}
+
+#[test]
+fn one_client_inserts_when_nothing_is_said() {
+    let clients = |word: &str| {
+        raw(&[("workload", &[word])]).resolve(&offer(), &refuse).unwrap().workload.clients()
+    };
+    assert_eq!((clients("insert"), clients("tpcc"), clients("insert,clients=5")), (1, 8, 5));
+}

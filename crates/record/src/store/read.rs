@@ -1,9 +1,13 @@
 //! Reading a run file: on any machine, by a newer program too.
 
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain};
+use super::{
+    APPLICATION_ID, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, UPGRADE, claim,
+    events::SCHEMA_OF_EVENTS, explain,
+};
 use crate::{
-    ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
-    OperationMeasurement, Outcome, Run, Second, SharePermille, Trial,
+    Check, ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
+    OperationMeasurement, Outcome, Run, Second, SharePermille, TransactionMeasurement,
+    Transactions, Trial,
 };
 use rusqlite::{Connection, OpenFlags, Row, types::Type};
 use std::{collections::BTreeMap, fs::File, path::Path};
@@ -22,7 +26,23 @@ impl Store {
             // Opening it for SQLite says what is wrong.
             _ => None,
         };
-        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)
+        let mut store = Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)?;
+        if store.version == 1 {
+            store.upgrade().map_err(|error| explain(path, error))?;
+        }
+        Ok(store)
+    }
+
+    /// Gives a file of version 1 what version 2 has more.
+    fn upgrade(&mut self) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute_batch(UPGRADE)?;
+        transaction.execute_batch(SCHEMA_OF_DATABASES)?;
+        transaction.execute_batch(SCHEMA_OF_EVENTS)?;
+        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+        transaction.commit()?;
+        self.version = SCHEMA_VERSION;
+        Ok(())
     }
 
     fn open_with(
@@ -49,7 +69,7 @@ impl Store {
             return Err(StoreError::NotOurs { path: path.to_owned(), detail });
         }
         let found = pragma("user_version")?;
-        if found != SCHEMA_VERSION {
+        if !(1..=SCHEMA_VERSION).contains(&found) {
             return Err(StoreError::Version { path: path.to_owned(), found });
         }
         let check: String = connection
@@ -58,7 +78,7 @@ impl Store {
         if check != "ok" {
             return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
         }
-        Ok(Store { connection, path: path.to_owned(), _writing: claimed })
+        Ok(Store { connection, path: path.to_owned(), version: found, _writing: claimed })
     }
 
     /// When the run started, in seconds since 1970.
@@ -141,6 +161,7 @@ impl Store {
         Ok(Measurement {
             span: nanos(row, 8)?,
             job: self.job(trial, "job")?.unwrap_or_default(),
+            transactions: self.transactions(trial)?,
             background,
             seconds: self.seconds(trial)?,
             counters: self.counters(trial)?,
@@ -151,6 +172,7 @@ impl Store {
                 busiest: SharePermille(row.get(12)?),
             },
             warnings: from_json(row, 13)?,
+            events: self.event_hash(trial)?,
         })
     }
 
@@ -201,11 +223,71 @@ impl Store {
         Ok(Some(measured))
     }
 
-    fn seconds(&self, trial: i64) -> rusqlite::Result<Vec<Second>> {
+    fn transactions(&self, trial: i64) -> rusqlite::Result<Option<Transactions>> {
+        if self.version == 1 {
+            return Ok(None);
+        }
+        let mut all = Transactions::default();
+        let counts = |sql: &str| -> rusqlite::Result<Vec<(String, u64)>> {
+            let mut select = self.connection.prepare_cached(sql)?;
+            let rows =
+                select.query_map([trial], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+            rows.collect()
+        };
+        let queries = counts("SELECT kind, queries FROM query WHERE trial = ?")?;
+        if queries.is_empty() {
+            return Ok(None);
+        }
+        for (kind, count) in queries {
+            match kind.as_str() {
+                "read" => all.queries.reads = count,
+                "write" => all.queries.writes = count,
+                _ => all.queries.others = count,
+            }
+        }
         let mut select = self.connection.prepare_cached(
-            "SELECT at, reads, writes, bytes, p50_ns, p99_ns, max_ns FROM second
-             WHERE trial = ? ORDER BY at",
+            "SELECT type, transactions, rolled_back, service, response FROM transaction_type
+             WHERE trial = ?",
         )?;
+        let types = select.query_map([trial], |row| {
+            let of_type = TransactionMeasurement {
+                transactions: row.get::<_, i64>(1)? as u64,
+                rolled_back: row.get::<_, i64>(2)? as u64,
+                service: from_json(row, 3)?,
+                response: match row.get::<_, Option<String>>(4)? {
+                    Some(_) => Some(from_json(row, 4)?),
+                    None => None,
+                },
+            };
+            Ok((row.get(0)?, of_type))
+        })?;
+        all.types = types.collect::<rusqlite::Result<_>>()?;
+        let clients = counts(
+            "SELECT CAST(client AS TEXT), operations FROM client
+             WHERE trial = ? AND job = 'transactions' ORDER BY client",
+        )?;
+        all.clients = clients.into_iter().map(|(_, count)| count).collect();
+        let errors =
+            counts("SELECT error, operations FROM error WHERE trial = ? AND job = 'transactions'")?;
+        all.errors = errors.into_iter().collect();
+        let retries = counts("SELECT reason, transactions FROM retry WHERE trial = ?")?;
+        all.retries = retries.into_iter().collect();
+        let mut select = self.connection.prepare_cached(
+            "SELECT name, holds, found FROM database_check WHERE trial = ? ORDER BY rowid",
+        )?;
+        let checks = select.query_map([trial], |row| {
+            Ok(Check { name: row.get(0)?, holds: row.get(1)?, found: row.get(2)? })
+        })?;
+        all.checks = checks.collect::<rusqlite::Result<_>>()?;
+        Ok(Some(all))
+    }
+
+    fn seconds(&self, trial: i64) -> rusqlite::Result<Vec<Second>> {
+        let transactions = if self.version == 1 { "0" } else { "transactions" };
+        let mut select = self.connection.prepare_cached(&format!(
+            "SELECT at, reads, writes, bytes, p50_ns, p99_ns, max_ns, {transactions} FROM second
+             WHERE trial = ? ORDER BY at",
+        ))?;
         let seconds = select.query_map([trial], |row| {
             Ok(Second {
                 at: row.get(0)?,
@@ -215,6 +297,7 @@ impl Store {
                 p50: nanos(row, 4)?,
                 p99: nanos(row, 5)?,
                 max: nanos(row, 6)?,
+                transactions: row.get::<_, i64>(7)? as u64,
             })
         })?;
         seconds.collect()

@@ -28,10 +28,12 @@ fn measurement(seed: u64) -> Measurement {
         span: Nanos::from_secs(5),
         background: Some(job.clone()),
         job,
+        transactions: None,
         seconds: vec![Second { at: -1.0, reads: 5, ..Second::default() }, Second::default()],
         counters: vec![CounterSample { at: 0.5, values: [("r/s".to_owned(), 12.5)].into() }],
         generator: GeneratorCost { user: Nanos(5), threads: 2, ..GeneratorCost::default() },
         warnings: vec!["the generator was busy".to_owned()],
+        events: None,
     }
 }
 
@@ -70,6 +72,40 @@ fn a_run_reads_back_as_written() {
     assert_eq!(run.events, [event]);
     assert_eq!((run.state, run.environment, run.plan), (RunState::Done, environment(), plan()));
     assert_eq!(run.started_at, 17);
+}
+
+#[test]
+fn an_event_log_reads_back_as_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    let request = RequestLife {
+        process: 3,
+        op: 'W',
+        start: 1 << 40,
+        sectors: 8,
+        queued_ns: -5,
+        dispatched_ns: 0,
+        began_ns: 7,
+        done_ns: 1_000_000,
+        merged: 2,
+    };
+    let head = HeadPosition { at_ns: 1_000_000, drive: 1, cylinder: 70_000 };
+    let log =
+        EventLog { hash: u64::MAX - 1, requests: vec![request], heads: vec![head], cut: true };
+    let measured = Measurement { events: Some(log.clone()), ..measurement(0) };
+    let with = Trial { outcome: Outcome::Valid(Box::new(measured)), ..trial(0, 1) };
+    store.add_trial(&with).unwrap();
+    store.add_trial(&trial(1, 1)).unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.event_log((0, 1, 0)).unwrap(), Some(log));
+    assert_eq!(store.event_log((1, 1, 0)).unwrap(), None);
+    assert_eq!(store.event_log((0, 0, 0)).unwrap(), None);
+    // The whole run carries the hash alone.
+    let run = store.read().unwrap();
+    let read = run.trials[0].measurement().unwrap().events.clone().unwrap();
+    assert_eq!((read.hash, read.requests.len(), read.cut), (u64::MAX - 1, 0, true));
 }
 
 #[test]
@@ -130,4 +166,62 @@ fn only_one_program_writes_a_run() {
     assert!(matches!(Store::open_to_resume(&path), Err(StoreError::InUse { .. })));
     drop(resumed);
     Store::open_to_resume(&path).unwrap();
+}
+
+#[test]
+fn a_databases_transactions_read_back_as_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    let mut payment = TransactionMeasurement { transactions: 2, ..Default::default() };
+    payment.service.record_n(Nanos(5000), 2);
+    payment.response = Some(payment.service.clone());
+    let transactions = Transactions {
+        types: [("payment".to_owned(), payment)].into(),
+        queries: Queries { reads: 3, writes: 4, others: 5 },
+        clients: vec![1; 12],
+        retries: [("deadlock (1213)".to_owned(), 1)].into(),
+        errors: [("1205".to_owned(), 2)].into(),
+        checks: vec![Check { name: "condition 1".into(), holds: true, found: "0 differ".into() }],
+    };
+    let measurement = Measurement {
+        transactions: Some(transactions),
+        job: JobMeasurement::default(),
+        background: None,
+        seconds: vec![Second { at: 1.0, transactions: 7, ..Second::default() }],
+        ..measurement(1)
+    };
+    let written = Trial { outcome: Outcome::Valid(Box::new(measurement)), ..trial(0, 0) };
+    store.add_trial(&written).unwrap();
+    drop(store);
+    let run = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!(run.trials, [written]);
+    let read = run.trials[0].measurement().unwrap();
+    assert_eq!((read.operations(), read.is_response(), read.shares().len()), (2, true, 12));
+}
+
+/// A file as the first version wrote it.
+fn of_version_one(path: &std::path::Path) {
+    drop(Store::create(path, "a", 17, &environment(), &plan()).unwrap());
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection
+        .execute_batch(
+            "DROP TABLE transaction_type; DROP TABLE query; DROP TABLE retry;
+             DROP TABLE database_check; DROP TABLE event_log; DROP TABLE request; DROP TABLE head;
+             ALTER TABLE second DROP COLUMN transactions;
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+}
+
+#[test]
+fn a_file_of_the_first_version_is_read_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    of_version_one(&path);
+    assert_eq!(Store::open(&path).unwrap().read().unwrap().trials, []);
+    let mut store = Store::open_to_resume(&path).unwrap();
+    store.add_trial(&trial(0, 0)).unwrap();
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().read().unwrap().trials, [trial(0, 0)]);
 }

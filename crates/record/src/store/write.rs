@@ -1,7 +1,14 @@
 //! Writing a run file.
 
-use super::{APPLICATION_ID, SCHEMA, SCHEMA_VERSION, Store, StoreError, claim, explain};
-use crate::{Environment, Event, JobMeasurement, Measurement, Outcome, RunState, Trial};
+use super::{
+    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, claim,
+    events::{SCHEMA_OF_EVENTS, write_events},
+    explain,
+};
+use crate::{
+    Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Transactions,
+    Trial,
+};
 use plan::Plan;
 use rusqlite::{Connection, Transaction, params};
 use std::{fs::File, path::Path};
@@ -27,7 +34,12 @@ impl Store {
             }
         };
         let connection = Connection::open(path).map_err(|error| explain(path, error))?;
-        let mut store = Store { connection, path: path.to_owned(), _writing: Some(claimed) };
+        let mut store = Store {
+            connection,
+            path: path.to_owned(),
+            version: SCHEMA_VERSION,
+            _writing: Some(claimed),
+        };
         store
             .write_new(name, started_at, environment, plan)
             .map_err(|error| explain(path, error))?;
@@ -46,6 +58,8 @@ impl Store {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         transaction.execute_batch(SCHEMA)?;
+        transaction.execute_batch(SCHEMA_OF_DATABASES)?;
+        transaction.execute_batch(SCHEMA_OF_EVENTS)?;
         transaction.execute(
             "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
             params![name, started_at, "running", json(environment)?, json(plan)?],
@@ -134,9 +148,12 @@ fn write_measurement(
     if let Some(background) = &measurement.background {
         write_job(transaction, trial, "background", background)?;
     }
+    if let Some(transactions) = &measurement.transactions {
+        write_transactions(transaction, trial, transactions)?;
+    }
     let mut insert = transaction.prepare(
-        "INSERT INTO second (trial, at, reads, writes, bytes, p50_ns, p99_ns, max_ns)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO second (trial, at, reads, writes, bytes, p50_ns, p99_ns, max_ns, transactions)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for second in &measurement.seconds {
         insert.execute(params![
@@ -148,6 +165,7 @@ fn write_measurement(
             second.p50.0 as i64,
             second.p99.0 as i64,
             second.max.0 as i64,
+            second.transactions as i64,
         ])?;
     }
     let mut insert =
@@ -157,7 +175,10 @@ fn write_measurement(
             insert.execute(params![trial, sample.at, name, value])?;
         }
     }
-    Ok(())
+    match &measurement.events {
+        Some(events) => write_events(transaction, trial, events),
+        None => Ok(()),
+    }
 }
 
 fn write_job(
@@ -192,6 +213,60 @@ fn write_job(
         transaction.execute(
             "INSERT INTO error (trial, job, error, operations) VALUES (?, ?, ?, ?)",
             params![trial, job, error, *count as i64],
+        )?;
+    }
+    Ok(())
+}
+
+fn write_transactions(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    measured: &Transactions,
+) -> rusqlite::Result<()> {
+    for (name, of_type) in &measured.types {
+        transaction.execute(
+            "INSERT INTO transaction_type (trial, type, transactions, rolled_back, service, response)
+             VALUES (?, ?, ?, ?, ?, ?)",
+            params![
+                trial,
+                name,
+                of_type.transactions as i64,
+                of_type.rolled_back as i64,
+                json(&of_type.service)?,
+                of_type.response.as_ref().map(json).transpose()?,
+            ],
+        )?;
+    }
+    let Queries { reads, writes, others } = measured.queries;
+    for (kind, queries) in [("read", reads), ("write", writes), ("other", others)] {
+        transaction.execute(
+            "INSERT INTO query (trial, kind, queries) VALUES (?, ?, ?)",
+            params![trial, kind, queries as i64],
+        )?;
+    }
+    for (client, completed) in measured.clients.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO client (trial, job, client, operations, bytes)
+             VALUES (?, 'transactions', ?, ?, 0)",
+            params![trial, client as i64, *completed as i64],
+        )?;
+    }
+    for (error, count) in &measured.errors {
+        transaction.execute(
+            "INSERT INTO error (trial, job, error, operations) VALUES (?, 'transactions', ?, ?)",
+            params![trial, error, *count as i64],
+        )?;
+    }
+    for (reason, count) in &measured.retries {
+        transaction.execute(
+            "INSERT INTO retry (trial, reason, transactions) VALUES (?, ?, ?)",
+            params![trial, reason, *count as i64],
+        )?;
+    }
+    for check in &measured.checks {
+        transaction.execute(
+            "INSERT INTO database_check (trial, name, holds, found) VALUES (?, ?, ?, ?)",
+            params![trial, check.name, check.holds, check.found],
         )?;
     }
     Ok(())

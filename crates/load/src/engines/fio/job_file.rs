@@ -137,7 +137,7 @@ mod tests {
 
     fn file(job: &str) -> Result<String, LoadError> {
         let target = Target::new("/srv/a:b", Bytes::from_mib(1));
-        let workload = Workload { job: job.parse().unwrap(), background: None };
+        let workload = Workload { job: job.parse().unwrap(), ..Workload::default() };
         write(&LoadSpec {
             workload: &workload,
             target: &target,

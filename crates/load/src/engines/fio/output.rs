@@ -151,6 +151,7 @@ impl Document {
             at: to.as_secs_f64(),
             reads,
             writes,
+            transactions: 0,
             bytes: Bytes(bytes(self).saturating_sub(before.map_or(0, bytes))),
             p50: latency.quantile(0.5),
             p99: latency.quantile(0.99),

@@ -88,6 +88,9 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
         Ok(found) => found,
         Err(error) => return Some(error.to_string()),
     };
+    if workload.database.is_some() {
+        return Some("this version does not run databases yet".to_owned());
+    }
     if engine == EngineKind::Null {
         return None;
     }

@@ -1,0 +1,120 @@
+//! What a plan of database workloads must fit, and what is usual there.
+
+use crate::{DatabaseJob, DatabaseKind, Factor, Level, RawPlan, WordError};
+use units::Bytes;
+
+/// Clients when nothing is said.
+const CLIENTS_USUAL: u32 = 8;
+
+impl RawPlan {
+    /// The database workloads that are asked for; empty where blocks are measured. The error says
+    /// what does not fit them.
+    pub(super) fn databases(
+        &self,
+        levels: &[(Factor, Vec<Level>)],
+    ) -> Result<Vec<DatabaseJob>, WordError> {
+        let levels_of = |wanted: Factor| {
+            levels.iter().find(|(factor, _)| *factor == wanted).map(|(_, all)| all.as_slice())
+        };
+        let databases = match (levels_of(Factor::Workload), &self.workload) {
+            (Some(all), _) => {
+                all.iter().map(|Level(text)| text.parse()).collect::<Result<_, _>>()?
+            }
+            (None, Some(workload)) => vec![workload.clone()],
+            (None, None) => Vec::new(),
+        };
+        for database in &databases {
+            database.check()?;
+        }
+        let variable = levels.iter().find(|(factor, _)| matches!(factor, Factor::Variable { .. }));
+        if databases.is_empty() {
+            return match variable {
+                None => Ok(databases),
+                Some((factor, _)) => Err(WordError::new(format!(
+                    "{factor} is a variable of a database server, and no database workload is \
+                     named: add one, such as --workload oltp_read_write"
+                ))),
+            };
+        }
+        if let Some(of_blocks) = self.of_blocks(levels) {
+            return Err(WordError::new(format!(
+                "{of_blocks} says what a block workload does, and a database workload is named: \
+                 leave one of them out"
+            )));
+        }
+        let twice = |what: &str| {
+            WordError::new(format!(
+                "{what} are named in the workload and beside it: name them in one place"
+            ))
+        };
+        let clients = levels_of(Factor::Clients).is_some() || self.job.clients.is_some();
+        if clients && databases.iter().any(|database| database.clients.is_some()) {
+            return Err(twice("clients"));
+        }
+        let rate = levels_of(Factor::Rate).is_some() || self.job.rate.is_some();
+        if rate && databases.iter().any(|database| database.rate.is_some()) {
+            return Err(twice("rates"));
+        }
+        if rate && databases.iter().any(|database| database.think) {
+            return Err(WordError::new(
+                "think times and an offered rate are two different loads: name one".to_owned(),
+            ));
+        }
+        Ok(databases)
+    }
+
+    /// The first thing named that only a block workload has.
+    fn of_blocks(&self, levels: &[(Factor, Vec<Level>)]) -> Option<String> {
+        let job = &self.job;
+        let named = [
+            (self.engine.is_some(), "engine"),
+            (job.pattern.is_some(), "pattern"),
+            (job.block_size.is_some(), "block_size"),
+            (job.sync.is_some(), "sync"),
+            (job.client_kind.is_some(), "client_kind"),
+            (job.depth.is_some(), "depth"),
+            (job.io_priority.is_some(), "io_priority"),
+            (self.background.is_some(), "background"),
+        ];
+        let factor = levels.iter().map(|(factor, _)| factor).find(|factor| {
+            matches!(
+                factor,
+                Factor::Sync
+                    | Factor::IoPriority
+                    | Factor::Engine
+                    | Factor::Pattern
+                    | Factor::BlockSize
+                    | Factor::Depth
+                    | Factor::Background
+            )
+        });
+        factor
+            .map(ToString::to_string)
+            .or_else(|| named.into_iter().find(|(is, _)| *is).map(|(_, name)| name.to_owned()))
+    }
+}
+
+/// How many clients there are when nothing is said: one inserts, more do the rest.
+pub(super) fn clients_usual(databases: &[DatabaseJob]) -> u32 {
+    let inserts = |database: &DatabaseJob| database.kind == DatabaseKind::Insert;
+    if !databases.is_empty() && databases.iter().all(inserts) { 1 } else { CLIENTS_USUAL }
+}
+
+/// Room for the largest of the databases, where there are any; `asked` must have it.
+pub(super) fn room(
+    databases: &[DatabaseJob],
+    asked: Option<Bytes>,
+) -> Result<Option<Bytes>, WordError> {
+    let Some(largest) = databases.iter().max_by_key(|database| database.room()) else {
+        return Ok(None);
+    };
+    let room = largest.room();
+    match asked {
+        Some(size) if size < room => Err(WordError::new(format!(
+            "a size of {size} is too small for {largest}: its data take about {}, and with what \
+             grows and the server's logs {room}; give it that much, or make the data smaller",
+            largest.data_size()
+        ))),
+        _ => Ok(Some(room)),
+    }
+}
