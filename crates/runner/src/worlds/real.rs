@@ -40,6 +40,12 @@ const LAYOUT_BYTES_PER_SECOND: u64 = 100_000_000;
 impl RealWorld {
     /// Looks at the target; changes nothing.
     pub fn open(target: &str, raw: &RawPlan) -> Result<RealWorld, WorldError> {
+        if raw.replay.is_some() {
+            return Err(WorldError::Usage(format!(
+                "a trace is replayed in the simulated world alone, and {target} is real: write \
+                 simulated:PROFILE (`spindle profiles` lists them)"
+            )));
+        }
         let host = Host::here();
         let path = PathBuf::from(target);
         let chain = host::Chain::of(&host, &path).map_err(usage)?;

@@ -26,7 +26,9 @@ impl Fio {
                     return Err(format!("iolog version {other} is not known: 2 and 3 are"));
                 }
                 _ => {
-                    return Err("expected 'fio version 2 iolog' or 'fio version 3 iolog'".to_owned());
+                    return Err(
+                        "expected 'fio version 2 iolog' or 'fio version 3 iolog'".to_owned()
+                    );
                 }
             });
             return Ok(Line::Nothing);
