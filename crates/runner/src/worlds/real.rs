@@ -25,6 +25,8 @@ pub struct RealWorld {
     /// The scratch file goes behind a loop device of its own.
     own_loop: bool,
     confirm: Option<String>,
+    /// A block device is taken as it is: what was never written reads as zeroes, at its own speed.
+    sparse: bool,
     changes: Option<Changes>,
     stages: Option<Stages>,
     /// The group that bounds our page cache, while it does.
@@ -71,10 +73,16 @@ impl RealWorld {
             own_loop: !is_device && (raw.own_loop.unwrap_or(false) || makes_filesystems),
             chain,
             confirm: raw.confirm.clone(),
+            sparse: false,
             changes: None,
             stages: None,
             bound: None,
         })
+    }
+
+    /// Lays out no block device: for one of ours, whose holes take as long to read as data.
+    pub fn leave_sparse(&mut self) {
+        self.sparse = true;
     }
 
     /// The directory in which scratch files are made; none for a block device.

@@ -14,7 +14,7 @@ use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
     Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, refuse_filesystem, refuse_job, run_striped,
+    SimulateError, Spec, Stack, Striping, Transport, refuse_filesystem, refuse_job, run_striped,
 };
 use std::{
     collections::BTreeMap,
@@ -92,7 +92,8 @@ impl SimulatedWorld {
         };
         let (devices, _) = world.devices(0, &Without::default()).map_err(usage)?;
         world.capacity = Sectors(devices.iter().map(|device| device.capacity().0).sum());
-        world.depth = devices.first().map_or(1, |device| device.queue_depth());
+        let depth = devices.first().map_or(1, |device| device.queue_depth());
+        world.depth = world.target.depth.map_or(depth, |most| most.min(depth));
         Ok(world)
     }
 
@@ -117,7 +118,11 @@ impl SimulatedWorld {
                 spec.depth = UNLIMITED;
             }
         }
-        Ok((vec![profile.build_with(seed, rotates)?], None))
+        let device = profile.build_with(seed, rotates)?;
+        Ok(match self.target.transport {
+            Nanos::ZERO => (vec![device], None),
+            way => (vec![Box::new(Transport::new(device, way))], None),
+        })
     }
 
     /// The queue as this kernel begins with it.
@@ -360,6 +365,9 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
+        if self.target.transport > Nanos::ZERO {
+            settings.push(("transport".to_owned(), self.target.transport.to_string()));
+        }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
         Ok(Environment {
@@ -390,6 +398,7 @@ impl World for SimulatedWorld {
                 "text": self.profile.text,
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
+                "transport_ns": self.target.transport.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),
