@@ -130,3 +130,45 @@ fn the_classic_of_sorting_before_an_array() {
     // The mechanism, not a figure: cfq serves one process, and so one drive, at a time.
     assert!(busy("noop") > 3.5 && busy("deadline") > 3.5 && busy("cfq") < 1.5, "{csv}");
 }
+
+#[test]
+fn events_are_the_same_on_one_and_two_threads_and_can_be_drawn() {
+    let hashes = |threads: &str| {
+        let place = Place::new();
+        let words = [
+            "simulated:array-4x15k@2.6.18",
+            "--schedulers",
+            "all",
+            "--patterns",
+            "randread,randwrite",
+            "--events",
+            "--threads",
+            threads,
+        ];
+        compare(&place, &words).expect(0);
+        let run = place.run(&["report", "last", "--json"]).expect(0).out;
+        let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+        let hashes = run["event_hashes"].as_array().unwrap().clone();
+        (place, hashes)
+    };
+    let (place, one) = hashes("1");
+    // 2 patterns, 4 schedulers and the baseline twice, 5 rounds.
+    assert_eq!(one.len(), 2 * 5 * 5);
+    assert_eq!(one, hashes("2").1);
+
+    let drawn =
+        place.run(&["report", "last", "--events", "deadline", "--window", "300ms"]).expect(0);
+    for word in ["Events of", "deadline", "waiting", "at device", "longest"] {
+        assert!(drawn.out.contains(word), "no '{word}' in:\n{}", drawn.out);
+    }
+    assert!(drawn.out.lines().all(|line| line.chars().count() <= 80), "{}", drawn.out);
+    let picture = place.path().join("a.svg");
+    let name = picture.to_str().unwrap();
+    place.run(&["report", "last", "--events", "--svg", name]).expect(0);
+    assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+    let wrong = place.run(&["report", "last", "--events", "bfq"]).expect(2);
+    wrong.complains_of(&["'bfq'", "deadline"]);
+    let place = Place::new();
+    compare(&place, &["simulated:hdd-15k", "--schedulers", "all"]).expect(0);
+    place.run(&["report", "last", "--events"]).expect(2).complains_of(&["--events"]);
+}

@@ -29,6 +29,9 @@ pub struct Config {
     pub nomerges: u8,
     /// `queue/max_sectors_kb`; None: the kernel's default.
     pub max_sectors_kb: Option<u32>,
+    /// Schedulers sort by sector. No kernel can be without: switched off, whatever would be the
+    /// nearest or the next in sector order is the oldest, to show what sorting does.
+    pub sorting: bool,
 }
 
 impl Config {
@@ -45,6 +48,7 @@ impl Config {
             hardware_queues: 1,
             nomerges: 0,
             max_sectors_kb: None,
+            sorting: true,
         }
     }
 
@@ -93,6 +97,7 @@ impl Config {
             hardware_queues: self.hardware_queues.max(1),
             nomerges: self.nomerges,
             max_sectors: u64::from(max_sectors_kb) * 2,
+            sorting: self.sorting,
         })
     }
 
@@ -220,6 +225,8 @@ pub struct Resolved {
     pub nomerges: u8,
     /// The largest request, in sectors.
     pub max_sectors: u64,
+    /// Schedulers sort by sector.
+    pub sorting: bool,
 }
 
 /// What is wrong with a [`Config`].

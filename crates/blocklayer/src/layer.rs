@@ -118,6 +118,11 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         LayerView { queued: self.queued, in_driver: self.in_driver, device: self.device.view() }
     }
 
+    /// The cylinder of each of the device's arms.
+    pub fn heads(&self) -> Vec<u32> {
+        self.device.heads()
+    }
+
     /// Requests that are allocated now.
     pub fn allocated(&self) -> u32 {
         self.admission.allocated()
@@ -273,7 +278,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     /// Moves a task's list to the scheduler; whether there was one.
     fn flush_plug(&mut self, process: u32, now: Nanos) -> bool {
         let Some(mut list) = self.task_plugs.take(process) else { return false };
-        if !self.config.kernel.multi_queue() {
+        if !self.config.kernel.multi_queue() && self.config.sorting {
             list.sort_by_key(|rq| self.requests[*rq].start);
         }
         for rq in &list {
@@ -451,7 +456,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         if let Some(scheduler) = &mut self.scheduler {
             let mut drained = Vec::with_capacity(scheduler.len());
             scheduler.drain(&mut self.requests, &mut drained);
-            if self.config.scheduler != "noop" {
+            if self.config.scheduler != "noop" && self.config.sorting {
                 // One sweep upwards from where the last ended, then what lies below.
                 let end = self.ledger.end;
                 let requests = &self.requests;

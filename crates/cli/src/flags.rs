@@ -85,6 +85,10 @@ pub struct ComparisonFlags {
     /// A variable of the database server, such as innodb_flush_method=fsync,O_DIRECT (repeatable)
     #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
     variable: Vec<String>,
+    /// Mechanisms that the simulated world switches off, to show what they do: merging, sorting,
+    /// rotation, congestion, cold-drives, inode-lock, read-before-write, journal, or nothing
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    without: Vec<String>,
     /// This many cells that differ from the baseline in name only, to see what chance shows
     #[arg(long, value_name = "CELLS", help_heading = "What varies")]
     placebo: Option<u32>,
@@ -111,6 +115,13 @@ pub struct ComparisonFlags {
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
+    /// Keep what happened to each request and head in the first round, for `spindle report
+    /// --events`: in the simulated world
+    #[arg(long, help_heading = "Load")]
+    events: bool,
+    /// Simulated trials that run at once; all processors when not given. Results do not depend on it
+    #[arg(long, value_name = "N", help_heading = "Time")]
+    threads: Option<u32>,
     /// The block device's serial (or what `spindle inspect` names instead), as your consent to
     /// overwrite it
     #[arg(long, value_name = "SERIAL", help_heading = "Load")]
@@ -172,6 +183,8 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            events: self.events.then_some(true),
+            threads: self.threads,
             use_existing: self.use_existing,
             job: RawJob { client_kind, ..RawJob::default() },
             factors: self.factors()?,
@@ -197,6 +210,7 @@ impl ComparisonFlags {
             (Factor::Rate, &self.rates),
             (Factor::IoPriority, &self.io_priorities),
             (Factor::Background, &self.background),
+            (Factor::Without, &self.without),
             (Factor::Engine, &self.engine),
             (Factor::Workload, &self.workload),
         ];

@@ -142,17 +142,21 @@ fn drive(specs: &str, model: &str, seek: &str) -> Result<device::disk::DiskSpec,
     let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
     let files =
         vec![file("small.diskspecs", specs), file("small.model", model), file("small.seek", seek)];
-    import(&DriveFiles { files }).map_err(|error| error.to_string())
+    import(&DriveFiles { files }, None)
+        .map(|imported| imported.spec)
+        .map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_drive_of_every_published_code_can_be_read() {
     for (name, codes) in [
-        ("Sparing scheme used", &[0, 1, 2, 3, 7, 8, 9][..]),
+        ("Sparing scheme used", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10][..]),
         ("LBN-to-PBN mapping scheme", &[0, 1, 2]),
     ] {
         for code in codes {
-            let model = replace_value(MODEL, name, &code.to_string());
+            // What is a spare depends on the scheme.
+            let model = MODEL.replace("5, 1166,", "");
+            let model = replace_value(&model, name, &code.to_string());
             let spec = drive(SPECS, &model, SEEK).unwrap_or_else(|e| panic!("{name} {code}: {e}"));
             device::Disk::new(spec).unwrap();
         }
@@ -165,6 +169,120 @@ fn a_drive_of_every_published_code_can_be_read() {
             drive(&specs, MODEL, SEEK).unwrap_or_else(|e| panic!("{name} {code}: {e}"));
         }
     }
+}
+
+#[test]
+fn switches_take_all_numbers_that_the_manual_allows() {
+    for (name, values, on) in [
+        ("Enable caching in buffer", ["1", "2"], true),
+        ("Read-ahead over requested", ["-1", "1"], true),
+        ("Immediate buffer read", ["1", "2"], true),
+    ] {
+        for value in values {
+            let spec = drive(&replace_value(SPECS, name, value), MODEL, SEEK).unwrap();
+            let read = match name {
+                "Enable caching in buffer" => spec.cache.segments > 0,
+                "Read-ahead over requested" => spec.cache.over_requested,
+                _ => spec.cache.read_on_arrival,
+            };
+            assert_eq!(read, on, "{name} = {value}");
+        }
+        let wrong = drive(&replace_value(SPECS, name, "3"), MODEL, SEEK).unwrap_err();
+        assert!(wrong.contains(name) && wrong.contains("small.diskspecs, line"), "{wrong}");
+    }
+}
+
+#[test]
+fn skews_may_be_told_in_revolutions() {
+    let model = MODEL
+        .replace(
+            "Rangesize for sparing = 4,",
+            "Rangesize for sparing = 4, Skew units = revolutions,",
+        )
+        .replace("= 7.000000", "= 0.175")
+        .replace("= 9.000000", "= 0.225")
+        .replace("Offset of first block = 3,", "Offset of first block = 3, Skew units = sectors,");
+    let (turns, sectors) =
+        (drive(SPECS, &model, SEEK).unwrap(), drive(SPECS, MODEL, SEEK).unwrap());
+    assert_eq!(turns.geometry, sectors.geometry);
+    let wrong = drive(SPECS, &model.replace("= revolutions", "= furlongs"), SEEK).unwrap_err();
+    assert!(wrong.contains("'Skew units'") && wrong.contains("revolutions"), "{wrong}");
+}
+
+#[test]
+fn every_seek_type_gives_its_published_points() {
+    let with = |kind: &str, more: &str| {
+        let model = replace_value(MODEL, "Seek type", kind).replace(
+            "Full strobe seek time = 4.0,",
+            &format!("Full strobe seek time = 4.0, Average seek time = 2.0, {more}"),
+        );
+        let spec = drive(SPECS, &model, SEEK).unwrap_or_else(|e| panic!("{kind}: {e}"));
+        device::disk::SeekTable::new(&spec.seek, 30).unwrap()
+    };
+    let linear = with("linear", "");
+    assert_eq!([1, 10, 29].map(|d| linear.time_ns(d)), [1_000_000, 2_000_000, 4_000_000]);
+    let constant = with("constant", "Constant seek time = 3.5,");
+    assert_eq!([1, 29].map(|d| constant.time_ns(d)), [3_500_000, 3_500_000]);
+    let curve = with("curve", "");
+    assert_eq!(curve.time_ns(1), 1_000_000);
+    let hpl = with("hpl", "HPL seek equation values = [ 10, 1.0, 0.5, 2.0, 0.01, -1.0 ],");
+    assert_eq!([4, 20].map(|d| hpl.time_ns(d)), [2_000_000, 2_200_000]);
+    let ten = "HPL seek equation values = [ 10, 1.0, 0.5, 2.0, 0.01, -1.0 ], \
+               First ten seek times = [ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 ],";
+    assert_eq!(with("hplplus10", ten).time_ns(3), 3_000_000);
+}
+
+#[test]
+fn overheads_are_scaled_and_every_request_has_its_own() {
+    let specs = SPECS.replace(
+        "Never disconnect = 0,",
+        "Never disconnect = 0, Time scale for overheads = 2.0, Per-request overhead time = 0.01,",
+    );
+    let spec = drive(&specs, MODEL, SEEK).unwrap();
+    assert_eq!(spec.overheads.read_hit.read_ns, 220_000);
+    assert_eq!(spec.overheads.write_miss.write_ns, 1_020_000);
+}
+
+#[test]
+fn a_folder_of_several_drives_asks_for_a_name() {
+    let other =
+        SPECS.replace("SMALL", "OTHER").replace("Max queue length = 1", "Max queue length = 4");
+    let bus = |source: &str, time: f64| {
+        format!("source {source}\ndisksim_bus BUS1 {{ Read block transfer time = {time} }}\n")
+    };
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let files = DriveFiles {
+        files: vec![
+            file("valid/small.diskspecs", SPECS),
+            file("valid/other.diskspecs", &other),
+            file("valid/small.parv", &bus("small.diskspecs", 0.1)),
+            file("valid/other.parv", &bus("other.diskspecs", 0.2)),
+            file("valid/small.model", MODEL),
+            file("valid/small.seek", SEEK),
+        ],
+    };
+    let message = import(&files, None).unwrap_err().to_string();
+    assert!(message.contains("2 drives") && message.contains("small, other"), "{message}");
+    for (name, depth, sector_ns) in
+        [("small", 1, 100_000), ("other", 4, 200_000), ("OTHER", 4, 200_000)]
+    {
+        let imported = import(&files, Some(name)).unwrap();
+        let (is, bus) = (imported.spec.depth, imported.spec.bus.read_sector_ns);
+        assert_eq!((is, bus), (depth, sector_ns), "{name}");
+    }
+    let message = import(&files, Some("third")).unwrap_err().to_string();
+    assert!(message.contains("no drive 'third'") && message.contains("small"), "{message}");
+}
+
+#[test]
+fn what_a_drive_asks_for_in_vain_is_told() {
+    let specs =
+        SPECS.replace("Never disconnect = 0,", "Never disconnect = 0, Preseeking level = 2,");
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let files =
+        vec![file("small.diskspecs", &specs), file("small.model", MODEL), file("small.seek", SEEK)];
+    let notes = import(&DriveFiles { files }, None).unwrap().notes;
+    assert_eq!(notes, ["'Preseeking level = 2' is not modelled: taken as 0"]);
 }
 
 fn replace_value(text: &str, name: &str, value: &str) -> String {
@@ -208,7 +326,7 @@ fn wrong_drive_files_are_told_what_and_where() {
     let odd = SEEK.replace("10,", "ten,");
     check(drive(SPECS, MODEL, &odd).unwrap_err(), &["small.seek, line", "cylinders, ms"]);
 
-    let none = import(&DriveFiles::default()).unwrap_err().to_string();
+    let none = import(&DriveFiles::default(), None).unwrap_err().to_string();
     check(none, &["no .diskspecs"]);
     let trace = parse_trace("t.trace", "R Hit 10 4 100.0 5.0\nR Hit 10\n").unwrap_err();
     check(trace.to_string(), &["t.trace, line 2", "6 columns"]);

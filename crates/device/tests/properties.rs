@@ -14,23 +14,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
 fn zones() -> impl Strategy<Value = (Vec<ZoneSpec>, u32)> {
-    let zone = (1u32..8, 4u32..40, 0u32..10, 0u32..10, 0u32..3);
+    let slips = prop::collection::btree_set(0u64..200, 0..4);
+    let defects = prop::collection::vec((0u64..200, 0u64..200), 0..3);
+    let zone = (1u32..8, 4u32..40, 0u32..10, 0u32..10, 0u32..3, 1u64..4, slips, defects);
     prop::collection::vec(zone, 1..4).prop_map(|zones| {
         let mut next = 0;
-        let made = zones.iter().map(|(cylinders, sectors, track, cylinder, gap)| {
+        let made = zones.into_iter().map(|zone| {
+            let (cylinders, sectors, track, cylinder, gap, spares, slips, defects) = zone;
             let first = next + gap;
             next = first + cylinders;
             ZoneSpec {
                 first_cylinder: first,
                 last_cylinder: next - 1,
-                sectors_per_track: *sectors,
-                offset: f64::from(*track),
-                empty_front: u64::from(*gap),
-                track_skew: *track,
-                cylinder_skew: *cylinder,
-                spares: 1,
-                slips: vec![u64::from(*sectors) / 2],
-                defects: Vec::new(),
+                sectors_per_track: sectors,
+                offset: f64::from(track),
+                empty_front: u64::from(gap),
+                track_skew: track,
+                cylinder_skew: cylinder,
+                spares,
+                slips: slips.into_iter().filter(|slip| *slip < u64::from(sectors) * 2).collect(),
+                defects,
             }
         });
         let made: Vec<_> = made.collect();
@@ -45,6 +48,11 @@ fn geometry() -> impl Strategy<Value = GeometrySpec> {
         Just(Sparing::Cylinder),
         Just(Sparing::Zone),
         Just(Sparing::Disk),
+        Just(Sparing::ZoneTracks),
+        Just(Sparing::CylinderFront),
+        Just(Sparing::CylinderAndDisk),
+        Just(Sparing::CylinderFrontAndDisk),
+        Just(Sparing::ZoneAndDisk),
         (1u32..4).prop_map(Sparing::Range),
     ];
     let order = prop_oneof![

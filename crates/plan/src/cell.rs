@@ -75,6 +75,7 @@ impl Cell {
                 | Factor::WbtLatUsec
                 | Factor::ReadAheadKb
                 | Factor::Workload
+                | Factor::Without
                 | Factor::Placebo => {}
             }
         }
@@ -106,6 +107,7 @@ impl Cell {
                 Factor::Depth => format!("depth {level}"),
                 Factor::Rate => level.to_string(),
                 Factor::Background => format!("beside {level}"),
+                Factor::Without => format!("without {level}"),
             })
             .collect();
         if words.is_empty() { "as it is".to_owned() } else { words.join(", ") }

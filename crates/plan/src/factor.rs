@@ -1,8 +1,8 @@
 //! Factors: what can be set, under the kernel's names; and their levels.
 
 use crate::{
-    DatabaseJob, EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, WordError,
-    word_serde,
+    DatabaseJob, EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, Without,
+    WordError, word_serde,
 };
 use std::{fmt, str::FromStr};
 use units::Bytes;
@@ -54,6 +54,8 @@ pub enum Factor {
     Rate,
     /// The job beside it.
     Background,
+    /// Mechanisms that are switched off: in the simulated world only.
+    Without,
 }
 
 /// What stands before the name of a database server's variable: no scheduler of Linux is called so.
@@ -97,7 +99,8 @@ impl Factor {
             | Factor::Clients
             | Factor::Depth
             | Factor::Rate
-            | Factor::Background => Role::Condition,
+            | Factor::Background
+            | Factor::Without => Role::Condition,
         }
     }
 
@@ -143,6 +146,7 @@ impl Factor {
             Factor::Rate => text.parse::<Rate>()?.to_string(),
             Factor::Background if text == "none" => text.to_owned(),
             Factor::Background => text.parse::<Job>()?.to_string(),
+            Factor::Without => text.parse::<Without>()?.to_string(),
         };
         Ok(Level(canonical))
     }
@@ -169,6 +173,7 @@ impl fmt::Display for Factor {
             Factor::Depth => "depth",
             Factor::Rate => "rate",
             Factor::Background => "background",
+            Factor::Without => "without",
         };
         f.pad(word)
     }
@@ -194,6 +199,7 @@ impl FromStr for Factor {
             "depth" => Factor::Depth,
             "rate" => Factor::Rate,
             "background" => Factor::Background,
+            "without" => Factor::Without,
             other => match other.split_once('.') {
                 Some((SERVER, name)) if is_variable(name) => {
                     Factor::Variable { name: name.to_owned() }
@@ -212,7 +218,7 @@ impl FromStr for Factor {
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
                          read_ahead_kb, filesystem, sync, io_priority, engine, workload, \
                          server.VARIABLE (such as server.innodb_io_capacity), placebo, pattern, \
-                         block_size, clients, depth, rate and background"
+                         block_size, clients, depth, rate, background and without"
                     )));
                 }
             },

@@ -1,7 +1,7 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
 use crate::{ClientKind, Job, Pattern, Rate, SyncMode};
-use crate::{DatabaseJob, EngineKind, IoPriority};
+use crate::{DatabaseJob, EngineKind, IoPriority, RawPublished};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -42,6 +42,11 @@ pub struct RawPlan {
     pub use_existing: bool,
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
+    /// Keep the event logs of the first round: in the simulated world.
+    pub events: Option<bool>,
+    /// Simulated trials that run at once; results do not depend on it.
+    #[serde(skip)]
+    pub threads: Option<u32>,
     /// The measured job.
     pub job: RawJob,
     /// The job beside it.
@@ -50,6 +55,8 @@ pub struct RawPlan {
     pub factors: BTreeMap<String, Vec<RawLevel>>,
     /// Factor to level: another baseline than the host's own setting or the first level.
     pub baseline: BTreeMap<String, RawLevel>,
+    /// Figures that others published, to be shown beside ours.
+    pub published: Vec<RawPublished>,
 }
 
 /// A level as TOML may spell it.
@@ -133,9 +140,12 @@ impl RawPlan {
             use_existing: over.use_existing || self.use_existing,
             workload: over.workload.or(self.workload),
             job,
+            events: over.events.or(self.events),
+            threads: over.threads.or(self.threads),
             background: over.background.or(self.background),
             factors,
             baseline,
+            published: [self.published, over.published].concat(),
         }
     }
 }

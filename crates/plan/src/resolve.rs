@@ -1,8 +1,8 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, DatabaseJob, EngineKind, Factor, Job, Level, RawPlan, Role, Timing, TimingWish,
-    WordError, Workload,
+    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Role, Timing,
+    TimingWish, WordError, Workload,
 };
 use serde::{Deserialize, Serialize};
 
@@ -57,10 +57,16 @@ pub struct Plan {
     pub page_cache: Option<Bytes>,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Whether the first round's event logs are kept.
+    #[serde(default)]
+    pub events: bool,
     /// Cells that cannot be, and why.
     pub refused: Vec<RefusedCell>,
     /// Factors that were asked for and dropped, and why.
     pub dropped: Vec<DroppedFactor>,
+    /// Figures that others published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
 }
 
 /// A cell that cannot be.
@@ -178,7 +184,7 @@ impl RawPlan {
         levels.retain(|(factor, all)| {
             let simple = all.len() == 1
                 && factor.role() != Role::HostSetting
-                && *factor != Factor::Filesystem;
+                && !matches!(factor, Factor::Filesystem | Factor::Without);
             if simple {
                 fixed.levels.insert(factor.clone(), all[0].clone());
             }
@@ -201,8 +207,14 @@ impl RawPlan {
             margin: self.margin()?,
             page_cache: self.page_cache,
             seed: self.seed.unwrap_or(1),
+            events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
+            published: self
+                .published
+                .iter()
+                .map(crate::RawPublished::resolve)
+                .collect::<Result<_, _>>()?,
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;

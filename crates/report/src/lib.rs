@@ -5,14 +5,17 @@
 
 mod conclusion;
 mod csv;
+mod drawing;
 mod json;
 mod markdown;
+mod published;
 mod table;
 mod terminal;
 mod words;
 
 pub use conclusion::{Advice, advise};
 pub use csv::csv;
+pub use drawing::{events_svg, events_terminal};
 pub use json::json;
 pub use markdown::markdown;
 pub use table::{Align, Table};

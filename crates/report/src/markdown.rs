@@ -1,6 +1,6 @@
 //! As Markdown, for a ticket or a page.
 
-use crate::{Align, Table, advise, terminal, words};
+use crate::{Align, Table, advise, published, terminal, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use record::Run;
 use std::fmt::Write;
@@ -56,6 +56,22 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         }
         for note in terminal::notes(group, run) {
             let _ = writeln!(out, "\n{note}");
+        }
+    }
+    if let Some(table) = published::differences(run, analysis) {
+        let _ = writeln!(out, "\n## What makes the difference\n");
+        let _ = writeln!(
+            out,
+            "Throughput of a cell over that of its baseline, with every mechanism and with one \
+             switched off: where the ratio goes to 1, that one made the difference.\n"
+        );
+        out.push_str(&table.markdown());
+    }
+    if let Some(table) = published::published(run, analysis) {
+        let _ = writeln!(out, "\n## Beside what was published\n");
+        out.push_str(&table.markdown());
+        for source in published::sources(run) {
+            let _ = writeln!(out, "\nPublished: {source}.");
         }
     }
     if !analysis.findings.is_empty() {

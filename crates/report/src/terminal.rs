@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use crate::{Align, Table, advise, words};
+use crate::{Align, Table, advise, published, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use plan::{ClientKind, Factor, Plan};
 use record::{EventKind, Run, RunState};
@@ -24,6 +24,7 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
             let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
         }
     }
+    beside(&mut out, run, analysis, width);
     for finding in &analysis.findings {
         let text = format!("{} ({}).", finding.statement.trim_end_matches('.'), finding.evidence);
         let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
@@ -54,6 +55,22 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
     }
     out
+}
+
+/// What others published, and what makes the difference.
+fn beside(out: &mut String, run: &Run, analysis: &Analysis, width: usize) {
+    if let Some(table) = published::differences(run, analysis) {
+        let _ = writeln!(out, "\n{}", table.text(width));
+        let text = "Throughput of a cell over that of its baseline, with every mechanism and with one \
+                    switched off: where the ratio goes to 1, that one made the difference.";
+        let _ = writeln!(out, "{}", words::wrap(text, width, 2));
+    }
+    if let Some(table) = published::published(run, analysis) {
+        let _ = writeln!(out, "\n{}", table.text(width));
+        for source in published::sources(run) {
+            let _ = writeln!(out, "{}", words::wrap(&format!("Published: {source}."), width, 2));
+        }
+    }
 }
 
 fn heading(out: &mut String, run: &Run, width: usize) {

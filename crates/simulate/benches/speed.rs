@@ -12,7 +12,7 @@ use device::{
     profile::Kind,
 };
 use plan::{Job, Workload};
-use simulate::{Spec, TURNAROUND_USUAL};
+use simulate::{Spec, Stack, TURNAROUND_USUAL};
 use std::{sync::atomic::AtomicBool, time::Instant};
 use units::Nanos;
 
@@ -35,11 +35,13 @@ fn run(case: &Case, seconds: f64) -> (f64, f64) {
     let spec = Spec {
         workload: &workload,
         queue: &case.queue,
+        stack: &Stack::default(),
         span: device.capacity(),
         warmup: Nanos::from_secs(1),
         measure: Nanos::from_secs_f64(seconds),
         turnaround: TURNAROUND_USUAL,
         seed: 1,
+        log_requests: 0,
     };
     let mut begun = Instant::now();
     let simulated = simulate::run(&spec, device, &AtomicBool::new(false), &mut |progress| {

@@ -4,6 +4,7 @@ use crate::arrivals::Schedule;
 use crate::offsets::Offsets;
 use crate::spec::Spec;
 use blocklayer::{Context, IoClass, Kernel};
+use device::Op;
 use plan::{AfterWrite, Job, OpenSync};
 use random::Stream;
 use units::Nanos;
@@ -20,11 +21,25 @@ pub(crate) struct Rules {
     pub flush_is_call: bool,
     /// Latency counts from the intended start.
     pub open: bool,
+    /// Its operations are system calls that the machine works through: the page cache, a filesystem
+    /// or a database is in the way. Else they go to the block layer at once.
+    pub calls: bool,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// As a system call: fsync (or what O_SYNC does) after every so many writes.
+    pub sync_every: Option<u32>,
+    /// That is fdatasync, or O_DSYNC.
+    pub data_only: bool,
 }
 
 impl Rules {
-    /// Of a job on a kernel.
-    pub fn of(job: &Job, kernel: Kernel) -> Self {
+    /// Whether an operation carries FUA.
+    pub fn fua_of(&self, op: Op) -> bool {
+        self.fua && op == Op::Write && self.sync_every.is_none()
+    }
+
+    /// Of a job on a kernel; `raw`: on a raw device.
+    pub fn of(job: &Job, kernel: Kernel, raw: bool) -> Self {
         let durable = job.sync.open != OpenSync::None;
         // Since 4.18 an O_DSYNC overwrite past the page cache is one FUA write; before, a write
         // and a flush.
@@ -40,6 +55,18 @@ impl Rules {
             },
             flush_is_call: call,
             open: job.rate.is_some(),
+            calls: !raw || !job.sync.direct,
+            direct: job.sync.direct,
+            sync_every: match (call, durable) {
+                // With O_SYNC a call after the write has nothing left to do.
+                (_, true) if !raw || !job.sync.direct || !fua => Some(1),
+                (true, _) => Some(job.sync.every),
+                _ => None,
+            },
+            data_only: match job.sync.open {
+                OpenSync::None => job.sync.after == AfterWrite::Fdatasync,
+                open => open == OpenSync::ODsync,
+            },
         }
     }
 }
@@ -98,8 +125,17 @@ impl Crowd {
         let mut crowd = Crowd { clients: vec![], operations: vec![], rules: vec![], contexts: 0 };
         for (at, job) in jobs.into_iter().flatten().enumerate() {
             let role = if at == 0 { "measured" } else { "background" };
-            crowd.rules.push(Rules::of(job, spec.queue.kernel));
-            crowd.join(at, role, job, spec);
+            let raw = spec.stack.filesystem.is_none();
+            let mut rules = Rules::of(job, spec.queue.kernel, raw);
+            let (mut clients, mut rate) = (job.clients, job.rate);
+            if at == 0 && spec.workload.database.is_some() {
+                rules.calls = true;
+                (clients, rate) = (spec.workload.clients(), spec.workload.rate());
+                rules.open = rate.is_some();
+            }
+            crowd.rules.push(rules);
+            let job = Job { clients, rate, ..job.clone() };
+            crowd.join(at, role, &job, spec);
         }
         crowd
     }
@@ -157,7 +193,7 @@ mod tests {
 
     fn rules(sync: &str, kernel: Kernel) -> (bool, Option<u32>) {
         let job = Job { sync: sync.parse().unwrap(), ..Job::default() };
-        let rules = Rules::of(&job, kernel);
+        let rules = Rules::of(&job, kernel, true);
         (rules.fua, rules.flush_every)
     }
 

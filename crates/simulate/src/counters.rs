@@ -1,5 +1,6 @@
 //! The device's counters second by second, under iostat's names, and what only a simulation sees.
 
+use crate::machine::Gauges;
 use blocklayer::{BioDone, Counters, LayerView};
 use device::Op;
 use record::CounterSample;
@@ -41,16 +42,51 @@ struct Sums {
     layer: Counters,
 }
 
+/// The machine's counters of a second, where there is a page cache in the way. Pages written are
+/// counted by who wrote them.
+fn machine_rates(before: &Gauges, now: &Gauges, span_s: f64, values: &mut BTreeMap<String, f64>) {
+    let (b, n) = (&before.counts, &now.counts);
+    let rate = |before: u64, now: u64| per((now - before) as f64, span_s);
+    let mib = |pages: u64| pages as f64 / 256.0;
+    let (hits, misses) = (now.hits - before.hits, now.misses - before.misses);
+    let named = [
+        ("cache.hit_ratio", per(hits as f64, (hits + misses) as f64)),
+        ("cache.used_mib", mib(now.cached)),
+        ("cache.dirty_mib", mib(now.dirty)),
+        ("cache.writeback_mib", mib(now.under_write)),
+        ("writeback.flusher_pages/s", rate(b.written[0], n.written[0])),
+        ("writeback.writer_pages/s", rate(b.written[1], n.written[1])),
+        ("writeback.fsync_pages/s", rate(b.written[2], n.written[2])),
+        ("writeback.journal_pages/s", rate(b.written[3], n.written[3])),
+        ("writeback.held_off/s", rate(b.held_off, n.held_off)),
+        ("writeback.throttled_ms/s", per((n.throttled - b.throttled).as_millis_f64(), span_s)),
+        ("cache.read_before_write/s", rate(b.read_before_write, n.read_before_write)),
+        ("journal.commits/s", rate(b.commits, n.commits)),
+    ];
+    values.extend(named.map(|(name, value)| (name.to_owned(), value)));
+    for (at, (name, value, sum)) in now.database.iter().enumerate() {
+        let before = before.database.get(at).map_or(0.0, |(_, value, _)| *value);
+        let value = if *sum { per(value - before, span_s) } else { *value };
+        values.insert((*name).to_owned(), value);
+    }
+}
+
 /// Follows one block layer.
 pub(crate) struct Sampling {
     now: Sums,
     before: Sums,
+    gauges: Gauges,
     samples: Vec<CounterSample>,
 }
 
 impl Sampling {
     pub fn new() -> Self {
-        Sampling { now: Sums::default(), before: Sums::default(), samples: Vec::new() }
+        Sampling {
+            now: Sums::default(),
+            before: Sums::default(),
+            gauges: Gauges::default(),
+            samples: Vec::new(),
+        }
     }
 
     /// Accounts for the time until `at`, in which the layer looked like `view` and had bios or not.
@@ -97,9 +133,14 @@ impl Sampling {
     }
 
     /// Closes a second; `axis` is its end in seconds from the end of warm-up.
-    pub fn sample(&mut self, axis: f64, layer: &Counters) {
+    pub fn sample(&mut self, axis: f64, layer: &Counters, gauges: Gauges) {
         self.now.layer = *layer;
-        let values = rates(&self.before, &self.now);
+        let mut values = rates(&self.before, &self.now);
+        if gauges.calls {
+            let span_s = (self.now.at - self.before.at).as_secs_f64();
+            machine_rates(&self.gauges, &gauges, span_s, &mut values);
+        }
+        self.gauges = gauges;
         self.samples.push(CounterSample { at: axis, values });
         self.before = self.now;
     }

@@ -1,7 +1,8 @@
 //! A workload's clients before a model of the block layer and of a device, in virtual time.
 //!
-//! What lives here: the virtual clock, the clients, and the counting of what they did, under the
-//! names that measurements on a real kernel have. What does not: schedulers and queues
+//! What lives here: the virtual clock, the clients, the kernel between them and the block layer (page
+//! cache, write-back, filesystems), models of database servers' I/O, and the counting of what was
+//! done, under the names that measurements on a real kernel have. What does not: schedulers and queues
 //! (`blocklayer`), devices (`device`), the choice of settings and profiles (`runner`), wall time,
 //! threads, files. Data flows one way: a [`Spec`] and a device go in, a [`Simulated`] comes out.
 //!
@@ -10,14 +11,23 @@
 //! over anything unordered. [`Simulated::event_hash`] tells two runs apart that are not the same.
 
 mod arrivals;
+mod cache;
 mod client;
 mod counters;
+mod database;
 mod events;
+mod log;
+mod machine;
 mod offsets;
 mod simulation;
 mod spec;
+mod stack;
 mod tally;
+mod volume;
 mod warnings;
 
-pub use simulation::{Progress, Simulated, run};
-pub use spec::{SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+pub use database::{Database, Insert};
+pub use simulation::{Progress, Simulated, run, run_striped};
+pub use spec::{PAGE_CACHE_LEAST, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+pub use stack::{JOURNAL, PAGE_CACHE_USUAL, READ_AHEAD_USUAL, Stack, refuse_filesystem};
+pub use volume::Striping;

@@ -2,16 +2,20 @@
 
 use crate::client::{Crowd, Operation};
 use crate::counters::Sampling;
-use crate::events::{EventHash, EventKind};
-use crate::spec::{SimulateError, Spec, refuse_job};
+use crate::database::{Server, Stage};
+use crate::events::EventKind;
+use crate::log::Recorder;
+use crate::machine::{DirectCall, DirectStage, Frame, Machine, ReadCall, SyncCall, WriteCall};
+use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
+use crate::volume::{Striping, Volume};
 use crate::warnings::{warn, warn_of_backlog};
-use blocklayer::{Bio, BioDone, BlockLayer, Outcome, Submitted};
+use blocklayer::{Bio, BioDone, Outcome, Submitted};
 use device::{Device, Op, Path};
 use record::{Measurement, Second};
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
+    collections::BinaryHeap,
     sync::atomic::{AtomicBool, Ordering},
 };
 use units::{Nanos, Sectors};
@@ -25,10 +29,15 @@ const LOOK_EVERY: u64 = 1 << 14;
 pub struct Simulated {
     /// What was measured, under the names of the real world.
     pub measurement: Measurement,
-    /// Over every event with its time: equal when, and only when, two runs were the same.
-    pub event_hash: u64,
     /// Operations done, those during warm-up included.
     pub operations: u64,
+}
+
+impl Simulated {
+    /// Over every event with its time: equal when, and only when, two runs were the same.
+    pub fn event_hash(&self) -> u64 {
+        self.measurement.events.as_ref().map_or(0, |log| log.hash)
+    }
 }
 
 /// A virtual second of the measured job that has passed.
@@ -48,27 +57,27 @@ pub fn run<D: Device + ?Sized>(
     stop: &AtomicBool,
     each_second: &mut dyn FnMut(&Progress),
 ) -> Result<Simulated, SimulateError> {
-    check(spec, &*device)?;
-    let layer = BlockLayer::new(spec.queue, device)?;
-    let mut simulation = Simulation::new(spec, layer);
-    simulation.go_on_to_the_end(stop, each_second)?;
-    Ok(simulation.result())
+    run_striped(spec, vec![device], None, stop, each_second)
 }
 
-fn check<D: Device + ?Sized>(spec: &Spec, device: &D) -> Result<(), SimulateError> {
-    let span = spec.span.bytes();
-    if spec.span > device.capacity() {
-        return Err(SimulateError::Span { span, capacity: device.capacity().bytes() });
+/// The same before several devices that the host stripes into one volume.
+pub fn run_striped<D: Device + ?Sized>(
+    spec: &Spec,
+    devices: Vec<Box<D>>,
+    striping: Option<Striping>,
+    stop: &AtomicBool,
+    each_second: &mut dyn FnMut(&Progress),
+) -> Result<Simulated, SimulateError> {
+    let capacity = devices.iter().map(|device| device.capacity().0).sum();
+    let database = check(spec, Sectors(capacity))?;
+    let volume = Volume::new(spec.queue, devices, striping)?;
+    let mut simulation = Simulation::new(spec, volume);
+    if let Some(database) = &database {
+        let server = Server::set_up(database, &mut simulation.machine, spec.seed);
+        simulation.machine.server = Some(server);
     }
-    for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
-        if let Some(reason) = refuse_job(job) {
-            return Err(SimulateError::Job(reason));
-        }
-        if job.block_size > span {
-            return Err(SimulateError::Block { block: job.block_size, span });
-        }
-    }
-    Ok(())
+    simulation.go_on_to_the_end(stop, each_second)?;
+    Ok(simulation.result())
 }
 
 /// What a client waits for.
@@ -82,16 +91,12 @@ enum Wait {
 
 struct Simulation<'a, D: Device + ?Sized> {
     spec: &'a Spec<'a>,
-    layer: BlockLayer<D>,
+    machine: Machine<D>,
     crowd: Crowd,
     waits: BinaryHeap<Reverse<(Nanos, u64, Wait)>>,
     sequence: u64,
-    /// Slots whose clients sleep for a request, by context, oldest first.
-    sleepers: Vec<VecDeque<u32>>,
     /// Clients that may be able to begin something now.
     ready: Vec<u32>,
-    /// Bios the layer has.
-    outstanding: u64,
     now: Nanos,
     measuring: bool,
     tallies: Vec<Tally>,
@@ -99,36 +104,45 @@ struct Simulation<'a, D: Device + ?Sized> {
     sampling: Sampling,
     seconds: Vec<Second>,
     last_tick: Nanos,
-    hash: EventHash,
+    log: Recorder,
     operations: u64,
-    max_sectors: u64,
 }
 
 impl<'a, D: Device + ?Sized> Simulation<'a, D> {
-    fn new(spec: &'a Spec<'a>, layer: BlockLayer<D>) -> Self {
+    fn new(spec: &'a Spec<'a>, volume: Volume<D>) -> Self {
         let crowd = Crowd::of(spec);
+        let slots = crowd.operations.iter();
+        let contexts: Vec<_> =
+            slots.map(|slot| crowd.clients[slot.client as usize].context).collect();
+        let mut machine = Machine::new(volume, spec, &contexts);
+        if crowd.rules.iter().any(|rules| rules.calls) {
+            machine.start_threads();
+        }
         let jobs = [Some(&spec.workload.job), spec.workload.background.as_ref()];
-        let jobs: Vec<_> = jobs.into_iter().flatten().collect();
-        let tally =
-            |job: &&plan::Job| Tally::new(job.clients, job.block_size.0, job.rate.is_some());
+        let mut tallies: Vec<Tally> = jobs
+            .into_iter()
+            .flatten()
+            .map(|job| Tally::new(job.clients, job.block_size.0, job.rate.is_some()))
+            .collect();
+        if let Some(database) = &spec.workload.database {
+            let (clients, open) = (spec.workload.clients(), spec.workload.rate().is_some());
+            tallies[0] = Tally::of_transactions(database.kind, clients, open);
+        }
         Simulation {
-            tallies: jobs.iter().map(tally).collect(),
-            first_client: vec![0, jobs[0].clients],
-            sleepers: vec![VecDeque::new(); crowd.contexts as usize],
+            tallies,
+            first_client: vec![0, spec.workload.clients()],
             ready: Vec::with_capacity(crowd.clients.len()),
-            max_sectors: layer.max_sectors().0,
             crowd,
             waits: BinaryHeap::new(),
             sequence: 0,
-            outstanding: 0,
             now: Nanos::ZERO,
             measuring: false,
             sampling: Sampling::new(),
             seconds: Vec::new(),
             last_tick: Nanos::ZERO,
-            hash: EventHash::new(),
+            log: Recorder::new(spec.log_requests, spec.warmup),
             operations: 0,
-            layer,
+            machine,
             spec,
         }
     }
@@ -147,27 +161,37 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.make_ready(client);
         }
         self.begin_what_may();
+        self.settle();
         let mut outcome = Outcome::default();
         let mut steps = 0u64;
         while self.now < self.end() {
             let tick = self.next_tick();
             let event = self.next_event();
-            if event.is_none() && self.outstanding > 0 {
-                return Err(SimulateError::Stalled { at: self.now, outstanding: self.outstanding });
+            let outstanding = self.machine.outstanding;
+            if event.is_none() && outstanding > 0 {
+                return Err(SimulateError::Stalled { at: self.now, outstanding });
             }
             let at = event.unwrap_or(tick).min(tick);
-            self.sampling.pass(at, &self.layer.view(), self.outstanding > 0);
+            self.sampling.pass(at, &self.machine.volume.view(), outstanding > 0);
             self.now = at;
-            self.layer.advance(at, &mut outcome);
+            self.machine.now = at;
+            self.machine.volume.advance(at, &mut outcome);
             for context in &outcome.woken {
                 self.wake(*context);
+            }
+            if !outcome.done.is_empty() && self.log.wants_lives(at) {
+                outcome.done.iter().for_each(|bio| self.log.bio(bio));
+                self.log.heads(at, &self.machine.volume.heads());
             }
             for bio in &outcome.done {
                 self.complete(bio);
             }
             outcome.clear();
+            self.machine.end_timers();
+            self.settle();
             self.end_waits();
             self.begin_what_may();
+            self.settle();
             if at == tick {
                 each_second(&self.close_second());
             }
@@ -181,7 +205,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
 
     fn next_event(&self) -> Option<Nanos> {
         let wait = self.waits.peek().map(|Reverse((at, ..))| *at);
-        match (self.layer.next_event(), wait) {
+        match (self.machine.next_event(), wait) {
             (Some(layer), Some(wait)) => Some(layer.min(wait)),
             (layer, wait) => layer.or(wait),
         }
@@ -201,7 +225,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
 
     fn close_second(&mut self) -> Progress {
         let axis = self.now.as_secs_f64() - self.spec.warmup.as_secs_f64();
-        self.sampling.sample(axis, self.layer.counters());
+        self.sampling.slept(std::mem::take(&mut self.machine.slept));
+        self.sampling.sample(axis, &self.machine.volume.counters(), self.machine.gauges());
         let second = self.tallies[0].take_second(axis);
         self.seconds.push(second);
         let length = self.now - self.last_tick;
@@ -216,6 +241,24 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         if !*ready {
             *ready = true;
             self.ready.push(client);
+        }
+    }
+
+    /// Lets the machine's tasks go on, and ends the operations that are done.
+    #[inline]
+    fn settle(&mut self) {
+        self.machine.settle();
+        while let Some(slot) = self.machine.finished.pop() {
+            let Some(operation) = self.crowd.operations.get_mut(slot as usize) else { continue };
+            operation.failed |= self.machine.failed(slot);
+            self.finish(slot, self.now);
+        }
+        while let Some((slot, took)) = self.machine.synced.pop() {
+            let Some(operation) = self.crowd.operations.get(slot as usize) else { continue };
+            let job = self.crowd.clients[operation.client as usize].job;
+            if self.measuring && self.crowd.rules[job].flush_is_call {
+                self.tallies[job].count_sync(took);
+            }
         }
     }
 
@@ -257,7 +300,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.crowd.clients[client as usize].ready = false;
             if self.begin(client) {
                 let process = self.crowd.clients[client as usize].context.process;
-                self.layer.unplug(process, self.now);
+                self.machine.volume.unplug(process, self.now);
             }
         }
         self.ready = ready;
@@ -302,8 +345,48 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 failed: false,
                 busy: true,
             };
-            self.hand_over(slot);
+            match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
+                true => self.call(slot),
+                false => self.hand_over(slot),
+            }
             began = true;
+        }
+    }
+
+    /// Has the machine do an operation: the system calls that it consists of.
+    fn call(&mut self, slot: u32) {
+        let operation = &self.crowd.operations[slot as usize];
+        let client = &mut self.crowd.clients[operation.client as usize];
+        let rules = &self.crowd.rules[client.job];
+        if client.job == 0 && self.machine.server.is_some() {
+            self.machine.start(slot, &[Frame::Server(Stage::Begin)]);
+            return;
+        }
+        let (start, end) = (operation.start, operation.start + rules.sectors);
+        let op = if operation.reads { Op::Read } else { Op::Write };
+        let stage = DirectStage::default();
+        let direct = rules.direct && !self.machine.rules.direct_is_buffered;
+        let moves = match (direct, operation.reads) {
+            (true, _) => {
+                Frame::Direct(DirectCall { op, file: 0, start, end, fua: rules.fua_of(op), stage })
+            }
+            (false, true) => {
+                let (page, end) = ((start / 8) as u32, end.div_ceil(8) as u32);
+                Frame::Read(ReadCall { file: 0, page, end, counted: false })
+            }
+            (false, false) => Frame::Write(WriteCall::new(0, start * 512, end * 512)),
+        };
+        let due = !operation.reads
+            && rules.sync_every.is_some_and(|every| {
+                client.writes_since_flush += 1;
+                client.writes_since_flush >= every
+            });
+        if due {
+            client.writes_since_flush = 0;
+            let sync = Frame::Sync(SyncCall::new(0, rules.data_only));
+            self.machine.start(slot, &[sync, moves]);
+        } else {
+            self.machine.start(slot, &[moves]);
         }
     }
 
@@ -314,50 +397,52 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
         while operation.handed < rules.sectors {
-            let count = (rules.sectors - operation.handed).min(self.max_sectors);
+            let start = operation.start + operation.handed;
+            let count = (rules.sectors - operation.handed).min(self.machine.volume.room(start));
             let bio = Bio {
                 id: u64::from(slot),
                 op: if operation.reads { Op::Read } else { Op::Write },
-                start: Sectors(operation.start + operation.handed),
+                start: Sectors(start),
                 count: Sectors(count),
                 // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
                 sync: true,
                 fua: rules.fua && !operation.reads,
                 context: client.context,
             };
-            if self.layer.submit(bio, self.now) == Submitted::MustWait {
-                self.hash.add(self.now, EventKind::Slept, u64::from(slot));
+            if self.machine.volume.submit(bio, self.now) == Submitted::MustWait {
+                self.machine.hash.add(self.now, EventKind::Slept, u64::from(slot));
                 client.asleep = true;
                 operation.slept = self.now;
-                self.sleepers[client.context.process as usize].push_back(slot);
+                self.machine.sleep_slot(client.context.process, slot);
                 return;
             }
-            self.hash.add(self.now, EventKind::Submitted, bio.start.0);
+            self.machine.hash.add(self.now, EventKind::Submitted, bio.start.0);
             operation.handed += count;
             operation.pieces += 1;
-            self.outstanding += 1;
+            self.machine.outstanding += 1;
         }
     }
 
     /// The oldest sleeper of a context goes on where it stopped.
     fn wake(&mut self, context: u32) {
-        let Some(slot) = self.sleepers[context as usize].pop_front() else { return };
+        let Some(slot) = self.machine.wake(context) else { return };
         let operation = &self.crowd.operations[slot as usize];
         let at = operation.client;
         self.sampling.slept(self.now - operation.slept);
         self.crowd.clients[at as usize].asleep = false;
         self.hand_over(slot);
         // It goes on to what else it may begin, and unplugs with that or at once.
-        self.layer.unplug(context, self.now);
+        self.machine.volume.unplug(context, self.now);
         self.make_ready(at);
     }
 
     #[inline]
     fn complete(&mut self, bio: &BioDone) {
         self.sampling.bio(bio);
-        self.outstanding -= 1;
-        let slot = bio.id as u32;
-        self.hash.add(bio.at, EventKind::Done, bio.id);
+        if bio.op == Op::Read {
+            self.machine.watch_read(bio.at - bio.queued);
+        }
+        let Some(slot) = self.machine.complete(bio) else { return };
         let operation = &mut self.crowd.operations[slot as usize];
         operation.failed |= bio.path == Path::OutOfRange;
         operation.pieces -= 1;
@@ -387,8 +472,6 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let operation = &mut self.crowd.operations[slot as usize];
         let client = &self.crowd.clients[operation.client as usize];
         operation.flushing = Some(since);
-        operation.pieces = 1;
-        self.outstanding += 1;
         let bio = Bio {
             id: u64::from(slot),
             op: Op::Flush,
@@ -398,15 +481,15 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             fua: false,
             context: client.context,
         };
-        // The layer never lets a flush wait for a request.
-        let _ = self.layer.submit(bio, self.now);
-        self.hash.add(self.now, EventKind::Submitted, u64::MAX);
-        self.layer.unplug(client.context.process, self.now);
+        operation.pieces = self.machine.volume.flush(bio, self.now);
+        self.machine.outstanding += u64::from(operation.pieces);
+        self.machine.hash.add(self.now, EventKind::Submitted, u64::MAX);
+        self.machine.volume.unplug(client.context.process, self.now);
     }
 
     #[inline]
     fn finish(&mut self, slot: u32, at: Nanos) {
-        self.hash.add(at, EventKind::Finished, u64::from(slot));
+        self.machine.hash.add(at, EventKind::Finished, u64::from(slot));
         self.operations += 1;
         self.sampling.operation();
         let operation = &mut self.crowd.operations[slot as usize];
@@ -440,8 +523,14 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let open: Vec<bool> = self.crowd.rules.iter().map(|rules| rules.open).collect();
         let mut jobs = Vec::new();
         let roles = ["the job", "the background job"];
+        let mut transactions = None;
         for (at, tally) in self.tallies.into_iter().enumerate() {
-            let job = tally.measurement();
+            let (job, of_database) = tally.measurement();
+            if of_database.is_some() {
+                transactions = of_database;
+                jobs.push(job);
+                continue;
+            }
             warn(&mut warnings, roles[at], &job, self.spec.measure, oldest[at]);
             if open[at] {
                 warn_of_backlog(&mut warnings, roles[at], backlogs[at]);
@@ -455,11 +544,12 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 job: jobs.remove(0),
                 background,
                 seconds: self.seconds,
+                transactions,
                 counters: self.sampling.samples(),
                 warnings,
+                events: Some(self.log.log(self.machine.hash.value())),
                 ..Measurement::default()
             },
-            event_hash: self.hash.value(),
             operations: self.operations,
         }
     }

@@ -1,7 +1,9 @@
 //! What is simulated, and what cannot be.
 
+use crate::database::Database;
+use crate::stack::{JOURNAL, Stack, refuse_filesystem};
 use blocklayer::{Config, ConfigError};
-use plan::{AfterWrite, Job, OpenSync, Workload};
+use plan::{Job, Workload};
 use units::{Bytes, Nanos, Sectors};
 
 /// A client's time between a completion and its next request when nothing is said: an interrupt, a
@@ -9,8 +11,8 @@ use units::{Bytes, Nanos, Sectors};
 /// usual.
 pub const TURNAROUND_USUAL: Nanos = Nanos::from_micros(10);
 
-/// The page of the page cache.
-const PAGE: Bytes = Bytes::from_kib(4);
+/// A smaller page cache would be full of a single read-ahead.
+pub const PAGE_CACHE_LEAST: Bytes = Bytes::from_mib(16);
 
 /// One trial.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +21,8 @@ pub struct Spec<'a> {
     pub workload: &'a Workload,
     /// The block layer and its settings.
     pub queue: &'a Config,
+    /// What lies between clients and block layer.
+    pub stack: &'a Stack,
     /// The part of the device, from its start, that is used.
     pub span: Sectors,
     /// Virtual time before anything counts.
@@ -30,6 +34,8 @@ pub struct Spec<'a> {
     pub turnaround: Nanos,
     /// Of all that is random.
     pub seed: u64,
+    /// Requests whose lives are written into the event log, from the end of warm-up on.
+    pub log_requests: u32,
 }
 
 /// Why something cannot be simulated.
@@ -70,36 +76,40 @@ pub enum SimulateError {
     },
 }
 
-/// Why a job cannot be simulated on a raw device without a page cache, in a sentence.
+/// Why a job cannot be simulated, in a sentence.
 pub fn refuse_job(job: &Job) -> Option<String> {
-    if let Err(error) = job.check() {
-        return Some(error.to_string());
+    job.check().err().map(|error| error.to_string())
+}
+
+/// Whether all fits a volume of this capacity; the database that the workload asks for.
+pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, SimulateError> {
+    let refused = |reason: String| SimulateError::Job(reason);
+    let capacity = match &spec.stack.filesystem {
+        Some(filesystem) => {
+            if let Some(reason) = refuse_filesystem(filesystem) {
+                return Err(refused(reason));
+            }
+            Sectors(capacity.0.saturating_sub(JOURNAL.0))
+        }
+        None => capacity,
+    };
+    let span = spec.span.bytes();
+    if spec.span > capacity {
+        return Err(SimulateError::Span { span, capacity: capacity.bytes() });
     }
-    if job.sync.direct {
-        return None;
+    for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
+        if let Some(reason) = refuse_job(job) {
+            return Err(refused(reason));
+        }
+        if job.block_size > span {
+            return Err(SimulateError::Block { block: job.block_size, span });
+        }
     }
-    let each_write = job.sync.open != OpenSync::None
-        || (job.sync.after != AfterWrite::None && job.sync.every == 1);
-    let advice = "write direct, direct+osync or direct+fsync";
-    if !each_write {
-        return Some(format!(
-            "sync mode {} goes through the page cache and its write-back, which the simulated \
-             world does not model: {advice}",
-            job.sync
-        ));
+    if spec.stack.page_cache < PAGE_CACHE_LEAST {
+        return Err(refused(format!(
+            "a page cache of {} is too small: write at least {PAGE_CACHE_LEAST}",
+            spec.stack.page_cache
+        )));
     }
-    if job.pattern.reads() {
-        return Some(format!(
-            "with sync mode {} reads may come from the page cache, which the simulated world does \
-             not model: {advice}",
-            job.sync
-        ));
-    }
-    (!job.block_size.0.is_multiple_of(PAGE.0)).then(|| {
-        format!(
-            "a write of {} with sync mode {} first reads the rest of its page into the page cache, \
-             which the simulated world does not model: {advice}",
-            job.block_size, job.sync
-        )
-    })
+    Database::of(spec.workload).map_err(refused)
 }

@@ -1,6 +1,10 @@
 //! What a job's clients did: by operation, by client, by second.
 
-use record::{ClientShare, Histogram, JobMeasurement, OperationMeasurement, Second};
+use plan::DatabaseKind;
+use record::{
+    ClientShare, Histogram, JobMeasurement, OperationMeasurement, Second, TransactionMeasurement,
+    Transactions,
+};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
 
@@ -35,6 +39,8 @@ pub(crate) struct Tally {
     shares: Vec<u64>,
     failed: u64,
     bytes_each: u64,
+    /// Operations are a database's transactions, called so.
+    transactions: Option<&'static str>,
     second: CurrentSecond,
 }
 
@@ -64,8 +70,23 @@ impl Tally {
             shares: vec![0; clients as usize],
             failed: 0,
             bytes_each,
+            transactions: None,
             second: CurrentSecond::default(),
         }
+    }
+
+    /// Of a database's clients.
+    pub fn of_transactions(kind: DatabaseKind, clients: u32, open: bool) -> Self {
+        let name = match kind {
+            DatabaseKind::OltpReadOnly => "oltp_read_only",
+            DatabaseKind::OltpWriteOnly => "oltp_write_only",
+            DatabaseKind::OltpReadWrite => "oltp_read_write",
+            DatabaseKind::OltpPointSelect => "oltp_point_select",
+            DatabaseKind::OltpInsert => "oltp_insert",
+            DatabaseKind::Tpcc => "tpcc",
+            DatabaseKind::Insert => "insert",
+        };
+        Tally { transactions: Some(name), ..Tally::new(clients, 0, open) }
     }
 
     /// Counts one, into the whole only when `measuring`.
@@ -98,11 +119,15 @@ impl Tally {
     /// What was done since the last call; `at` is on the axis of [`Second::at`].
     pub fn take_second(&mut self, at: f64) -> Second {
         let CurrentSecond { reads, writes, latency } = &mut self.second;
+        let all = *reads + *writes;
+        if self.transactions.is_some() {
+            (*reads, *writes) = (0, 0);
+        }
         let second = Second {
             at,
             reads: *reads,
             writes: *writes,
-            transactions: 0,
+            transactions: if self.transactions.is_some() { all } else { 0 },
             bytes: Bytes((*reads + *writes) * self.bytes_each),
             p50: latency.quantile(0.5).unwrap_or_default(),
             p99: latency.quantile(0.99).unwrap_or_default(),
@@ -113,7 +138,29 @@ impl Tally {
         second
     }
 
-    pub fn measurement(self) -> JobMeasurement {
+    /// What the job did, or its database's clients.
+    pub fn measurement(self) -> (JobMeasurement, Option<Transactions>) {
+        let Some(name) = self.transactions else { return (self.job(), None) };
+        let mut all = self.reads;
+        all.service.merge(&self.writes.service);
+        if let (Some(all), Some(writes)) = (&mut all.response, &self.writes.response) {
+            all.merge(writes);
+        }
+        let of_type = TransactionMeasurement {
+            transactions: all.service.count(),
+            rolled_back: 0,
+            service: all.service,
+            response: all.response,
+        };
+        let transactions = Transactions {
+            types: [(name.to_owned(), of_type)].into(),
+            clients: self.shares,
+            ..Transactions::default()
+        };
+        (JobMeasurement::default(), Some(transactions))
+    }
+
+    fn job(self) -> JobMeasurement {
         let share = |operations: u64| ClientShare {
             operations,
             bytes: Bytes(operations * self.bytes_each),

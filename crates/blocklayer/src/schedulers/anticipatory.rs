@@ -2,7 +2,7 @@
 
 use super::mean::Mean;
 use crate::bio::Bio;
-use crate::config::Tunables;
+use crate::config::Resolved;
 use crate::order::{Fifo, Links, Sorted};
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side};
@@ -65,6 +65,7 @@ pub(crate) struct Anticipatory {
     /// The write batch ran out of requests, so its time says nothing.
     idled: bool,
     fifo_checked: [Nanos; 2],
+    sorting: bool,
     /// The process of the last sync request sent, and when that one completed.
     last: Option<(u32, Option<Nanos>)>,
     wait: Wait,
@@ -74,7 +75,8 @@ pub(crate) struct Anticipatory {
 }
 
 impl Anticipatory {
-    pub fn new(tunables: &Tunables) -> Self {
+    pub fn new(config: &Resolved) -> Self {
+        let tunables = &config.tunables;
         let ms = |name| Nanos::from_millis(tunables.get(name));
         let write_batch = (tunables.get("write_batch_expire") / 10).max(2) as u32;
         Anticipatory {
@@ -93,6 +95,7 @@ impl Anticipatory {
             writes_left: write_batch,
             idled: false,
             fifo_checked: [Nanos::ZERO; 2],
+            sorting: config.sorting,
             last: None,
             wait: Wait::Off,
             expire: ["read_expire", "write_expire"].map(ms),
@@ -103,6 +106,9 @@ impl Anticipatory {
 
     /// Nearest ahead, or behind at twice the cost, or the lowest.
     fn nearest(&self, class: usize, requests: &Requests) -> Option<Rq> {
+        if !self.sorting {
+            return self.fifos[class].head();
+        }
         let (tree, position) = (&self.trees[class], self.position[class]);
         let near = |rq: &Rq| position - requests[*rq].start <= MAX_BACK_SECTORS;
         match (tree.from(position), tree.below(position).filter(near)) {

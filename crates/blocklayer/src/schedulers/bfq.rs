@@ -80,7 +80,7 @@ impl Bfq {
         let tunables = &config.tunables;
         let fixed = tunables.get("max_budget");
         Bfq {
-            queues: Queues::new(Settings::new(tunables)),
+            queues: Queues::new(Settings::new(config)),
             shares: Vec::new(),
             virtual_time: [0; 3],
             active: None,

@@ -1,7 +1,7 @@
 //! deadline: sector-sorted batches, reads before writes, and a deadline for everyone.
 
 use crate::bio::Bio;
-use crate::config::Tunables;
+use crate::config::Resolved;
 use crate::kernel::Kernel;
 use crate::order::{Fifo, Links, Sorted};
 use crate::requests::{Requests, Rq};
@@ -93,11 +93,14 @@ pub(crate) struct Deadline {
     front_merges: bool,
     /// 2.6.18: only requests that follow each other without a gap are one batch.
     contiguous_batches: bool,
+    sorting: bool,
 }
 
 impl Deadline {
-    pub fn new(kernel: Kernel, tunables: &Tunables) -> Self {
+    pub fn new(config: &Resolved) -> Self {
+        let (kernel, tunables) = (config.kernel, &config.tunables);
         Deadline {
+            sorting: config.sorting,
             queues: Directions::default(),
             links: Links::default(),
             next: [None; 2],
@@ -173,7 +176,9 @@ impl Scheduler for Deadline {
         let dir = direction(requests[rq].op);
         self.batching += 1;
         self.next = [None; 2];
-        self.next[dir] = self.queues.trees[dir].successor(requests[rq].start, rq);
+        if self.sorting {
+            self.next[dir] = self.queues.trees[dir].successor(requests[rq].start, rq);
+        }
         self.last_end = requests[rq].end();
         self.queues.remove(rq, requests, &mut self.links);
         Issue::Send(rq)

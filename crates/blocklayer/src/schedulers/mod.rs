@@ -18,10 +18,10 @@ use crate::scheduler::Scheduler;
 pub(crate) fn make(config: &Resolved) -> Option<Box<dyn Scheduler>> {
     match config.scheduler {
         "noop" => Some(Box::new(noop::Noop::new(config.kernel))),
-        "deadline" => Some(Box::new(deadline::Deadline::new(config.kernel, &config.tunables))),
-        "anticipatory" => Some(Box::new(anticipatory::Anticipatory::new(&config.tunables))),
+        "deadline" => Some(Box::new(deadline::Deadline::new(config))),
+        "anticipatory" => Some(Box::new(anticipatory::Anticipatory::new(config))),
         "cfq" if config.kernel == Kernel::V2_6_18 => {
-            Some(Box::new(cfq::RoundRobinCfq::new(&config.tunables)))
+            Some(Box::new(cfq::RoundRobinCfq::new(config)))
         }
         "cfq" => Some(Box::new(cfq::TreeCfq::new(config))),
         "mq-deadline" => Some(Box::new(mq_deadline::MqDeadline::new(config))),

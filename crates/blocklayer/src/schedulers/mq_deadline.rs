@@ -32,12 +32,14 @@ pub(crate) struct MqDeadline {
     front_merges: bool,
     aging: Nanos,
     async_depth: u32,
+    sorting: bool,
 }
 
 impl MqDeadline {
     pub fn new(config: &Resolved) -> Self {
         let tunables = &config.tunables;
         MqDeadline {
+            sorting: config.sorting,
             classes: Default::default(),
             links: Links::default(),
             last_direction: READ,
@@ -67,7 +69,10 @@ impl MqDeadline {
 
     fn choose(&mut self, class: usize, requests: &Requests, now: Nanos) -> Option<Rq> {
         let c = &self.classes[class];
-        let from = |dir: usize| c.queues.trees[dir].from(c.position[dir]);
+        let from = |dir: usize| match self.sorting {
+            true => c.queues.trees[dir].from(c.position[dir]),
+            false => c.queues.fifos[dir].head(),
+        };
         if let Some(rq) = from(self.last_direction)
             && self.batching < self.fifo_batch
         {

@@ -2,7 +2,7 @@
 
 use super::mean::Mean;
 use crate::bio::{Context, IoClass};
-use crate::config::Tunables;
+use crate::config::Resolved;
 use crate::order::{Fifo, Links, Sorted};
 use crate::requests::{Requests, Rq};
 use crate::scheduler::Side;
@@ -24,10 +24,13 @@ pub(super) struct Settings {
     pub slice_async: Nanos,
     pub slice_async_rq: u32,
     pub slice_idle: Nanos,
+    /// Whether the nearest goes first, or the oldest.
+    pub sorting: bool,
 }
 
 impl Settings {
-    pub fn new(tunables: &Tunables) -> Self {
+    pub fn new(config: &Resolved) -> Self {
+        let tunables = &config.tunables;
         let ms = |name| Nanos::from_millis(tunables.get(name));
         Settings {
             quantum: tunables.get("quantum") as u32,
@@ -39,6 +42,7 @@ impl Settings {
             slice_async: ms("slice_async"),
             slice_async_rq: tunables.get("slice_async_rq") as u32,
             slice_idle: ms("slice_idle"),
+            sorting: config.sorting,
         }
     }
 
@@ -232,6 +236,9 @@ impl Queues {
     /// The nearest ahead; behind, up to back_seek_max, distance counts back_seek_penalty times;
     /// else it begins again at the lowest.
     pub fn nearest(&self, q: Q, requests: &Requests) -> Option<Rq> {
+        if !self.settings.sorting {
+            return self.all[q].fifo.head();
+        }
         let sorted = &self.all[q].sorted;
         let position = self.position;
         let ahead = sorted.from(position);

@@ -37,6 +37,9 @@ enum Verb {
     Import {
         /// The folder with the drive's files
         folder: PathBuf,
+        /// Which drive, where the folder describes several: its name or that of its file
+        #[arg(long, value_name = "NAME")]
+        drive: Option<String>,
         /// Write the profile here instead of to standard output
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -60,7 +63,9 @@ impl ProfilesArgs {
         match self.verb.unwrap_or(Verb::List) {
             Verb::List => list(self.json)?,
             Verb::Show { profile, seed } => show(&profile, seed, self.json)?,
-            Verb::Import { folder, output } => import_drive(&folder, output.as_deref())?,
+            Verb::Import { folder, drive, output } => {
+                import_drive(&folder, drive.as_deref(), output.as_deref())?;
+            }
             Verb::Replay { profile, trace, seed } => replay(&profile, &trace, seed, self.json)?,
         }
         Ok(Exit::Done)
@@ -122,7 +127,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn import_drive(folder: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+fn import_drive(folder: &Path, drive: Option<&str>, output: Option<&Path>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
     let mut files = DriveFiles::default();
@@ -135,11 +140,14 @@ fn import_drive(folder: &Path, output: Option<&Path>) -> anyhow::Result<()> {
         }
     }
     files.files.sort();
-    let spec = import(&files).map_err(usage)?;
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let source = format!("imported from the DiskSim files in {name}");
-    let toml = Profile::disk_toml(&format!("{name} (imported)"), &source, &spec)
-        .map_err(anyhow::Error::msg)?;
+    let imported = import(&files, drive).map_err(usage)?;
+    let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let source = format!("imported from the DiskSim files of {} in {folder}", imported.name);
+    let title = format!("{} (imported)", drive.unwrap_or(&folder));
+    let toml = Profile::disk_toml(&title, &source, &imported.spec).map_err(anyhow::Error::msg)?;
+    for note in &imported.notes {
+        say::note(note);
+    }
     match output {
         None => say::result(&toml)?,
         Some(path) => {

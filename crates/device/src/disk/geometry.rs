@@ -16,12 +16,32 @@ pub enum Sparing {
     Track,
     /// At the end of each cylinder.
     Cylinder,
+    /// At the front of each cylinder.
+    CylinderFront,
     /// At the end of each range of this many cylinders.
     Range(u32),
     /// At the zone's end.
     Zone,
     /// At the disk's end: a slip moves everything behind it, in the zones that follow too.
     Disk,
+    /// At the end of each cylinder for replaced sectors; slips move what is behind as with `Disk`.
+    CylinderAndDisk,
+    /// At the front of each cylinder for replaced sectors; slips as with `Disk`.
+    CylinderFrontAndDisk,
+    /// At the zone's end for replaced sectors; slips as with `Disk`.
+    ZoneAndDisk,
+}
+
+impl Sparing {
+    /// Slips do not use up the spares: all that is behind them moves on.
+    fn slips_move_all(self) -> bool {
+        use Sparing::{CylinderAndDisk, CylinderFrontAndDisk, Disk, None, ZoneAndDisk};
+        matches!(self, None | Disk | CylinderAndDisk | CylinderFrontAndDisk | ZoneAndDisk)
+    }
+
+    fn at_front(self) -> bool {
+        matches!(self, Sparing::CylinderFront | Sparing::CylinderFrontAndDisk)
+    }
 }
 
 /// The order in which heads are used in successive cylinders.
@@ -152,6 +172,10 @@ struct Zone {
     /// in tracks where whole tracks are slipped).
     unit: u64,
     unit_used: u64,
+    /// Spares at the unit's front, not at its end.
+    front: u64,
+    /// See [`Sparing::slips_move_all`].
+    slips_move_all: bool,
     /// Slips in order: physical index, and the logical index from which it shifts.
     slips: Vec<(u64, u64)>,
     defects: Vec<(u64, u64)>,
@@ -358,34 +382,27 @@ impl Zone {
         let tracks = cylinders * heads;
         let all = tracks * sectors_per_track;
         let (unit, total) = match disk.sparing {
-            Sparing::None | Sparing::Zone | Sparing::Disk => (all, all),
+            Sparing::None | Sparing::Zone | Sparing::Disk | Sparing::ZoneAndDisk => (all, all),
             Sparing::ZoneTracks => (tracks, tracks),
             Sparing::Track => (sectors_per_track, all),
-            Sparing::Cylinder => (sectors_per_track * heads, all),
+            Sparing::Cylinder
+            | Sparing::CylinderFront
+            | Sparing::CylinderAndDisk
+            | Sparing::CylinderFrontAndDisk => (sectors_per_track * heads, all),
             Sparing::Range(0) => return Err("a sparing range of 0 cylinders".to_owned()),
             Sparing::Range(range) => (sectors_per_track * heads * u64::from(range), all),
         };
-        let spares = match disk.sparing {
-            Sparing::None => spec.slips.len() as u64,
-            Sparing::Disk => spec.spares + spec.slips.len() as u64,
-            _ => spec.spares,
-        };
+        let spares = if disk.sparing == Sparing::None { 0 } else { spec.spares };
         if spares >= unit {
             return Err(format!("{spares} spares in a unit of {unit}: nothing is left for data"));
         }
         let unit_used = unit - spares;
         // A last range that is cut short by the zone's end keeps its spares too.
         let usable = total / unit * unit_used + (total % unit).saturating_sub(spares);
-        let usable =
-            if disk.sparing == Sparing::ZoneTracks { usable * sectors_per_track } else { usable };
-        let blocks = usable
-            .checked_sub(spec.empty_front)
-            .filter(|blocks| *blocks > 0)
-            .ok_or_else(|| format!("{} empty blocks at the front of {usable}", spec.empty_front))?;
         let turn = sectors_per_track as f64;
         let mut zone = Zone {
             first_lbn,
-            blocks,
+            blocks: 0,
             first_cylinder: u64::from(spec.first_cylinder),
             sectors_per_track,
             offset: spec.offset.rem_euclid(turn) as u64,
@@ -394,44 +411,82 @@ impl Zone {
             cylinder_skew: u64::from(spec.cylinder_skew),
             unit,
             unit_used,
+            front: if disk.sparing.at_front() { spares } else { 0 },
+            slips_move_all: disk.sparing.slips_move_all(),
             slips: Vec::new(),
             defects: spec.defects.clone(),
         };
-        zone.take_slips(spec, total, spares)?;
-        zone.check_defects(total)?;
+        zone.take_slips(spec, total)?;
+        let usable = match disk.sparing {
+            Sparing::ZoneTracks => usable * sectors_per_track,
+            _ if zone.slips_move_all => usable.saturating_sub(zone.slips.len() as u64),
+            _ => usable,
+        };
+        zone.blocks = usable
+            .checked_sub(spec.empty_front)
+            .filter(|blocks| *blocks > 0)
+            .ok_or_else(|| format!("{} empty blocks at the front of {usable}", spec.empty_front))?;
+        zone.check_defects(total, disk.sparing)?;
         Ok(zone)
     }
 
     /// Sorts the slips and notes from which logical index each shifts.
-    fn take_slips(&mut self, spec: &ZoneSpec, total: u64, spares: u64) -> Result<(), String> {
+    fn take_slips(&mut self, spec: &ZoneSpec, total: u64) -> Result<(), String> {
         let mut slips = spec.slips.clone();
         slips.sort_unstable();
         slips.dedup();
-        let mut unit = u64::MAX;
-        let mut before = 0;
-        for physical in slips {
-            if physical >= total {
-                return Err(format!("slip {physical} lies beyond the zone's {total}"));
-            }
-            if physical / self.unit != unit {
-                (unit, before) = (physical / self.unit, 0);
-            }
-            let inside = physical - unit * self.unit;
-            if before >= spares {
-                return Err(format!("more slips than the {spares} spares, at slip {physical}"));
-            }
-            let logical = inside - before;
-            // A slip among the spares at the unit's end moves nothing.
-            if logical >= self.unit_used {
-                continue;
-            }
-            self.slips.push((physical, unit * self.unit_used + logical));
-            before += 1;
+        if let Some(slip) = slips.last().filter(|slip| **slip >= total) {
+            return Err(format!("slip {slip} lies beyond the zone's {total}"));
+        }
+        match self.slips_move_all {
+            true => self.take_moving_slips(&slips),
+            false => self.take_absorbed_slips(&slips)?,
         }
         Ok(())
     }
 
-    fn check_defects(&mut self, total: u64) -> Result<(), String> {
+    fn take_moving_slips(&mut self, slips: &[u64]) {
+        for physical in slips {
+            let (unit, inside) = (physical / self.unit, physical % self.unit);
+            // A slip among the spares moves nothing.
+            let Some(used) = inside.checked_sub(self.front).filter(|at| *at < self.unit_used)
+            else {
+                continue;
+            };
+            let before = self.slips.len() as u64;
+            self.slips.push((*physical, unit * self.unit_used + used - before));
+        }
+    }
+
+    /// Slips that the spares of their own unit make up for.
+    fn take_absorbed_slips(&mut self, slips: &[u64]) -> Result<(), String> {
+        let spares = self.unit - self.unit_used;
+        for unit_slips in slips.chunk_by(|a, b| a / self.unit == b / self.unit) {
+            if unit_slips.len() as u64 > spares {
+                let slip = unit_slips[spares as usize];
+                return Err(format!("more slips than the {spares} spares, at slip {slip}"));
+            }
+            // Front spares that remain when slips have used some.
+            let left = self.front.saturating_sub(unit_slips.len() as u64);
+            let mut before = 0;
+            for physical in unit_slips {
+                let (unit, inside) = (physical / self.unit, physical % self.unit);
+                let logical = (inside - before).saturating_sub(left);
+                // A slip among the spares at the unit's end moves nothing.
+                if logical >= self.unit_used {
+                    continue;
+                }
+                self.slips.push((*physical, unit * self.unit_used + logical));
+                before += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A replacement must be a sector (or track) that holds nothing else.
+    fn check_defects(&mut self, total: u64, sparing: Sparing) -> Result<(), String> {
+        // A published drive lists a defect as its own replacement: nothing is replaced.
+        self.defects.retain(|(bad, to)| bad != to);
         self.defects.sort_unstable();
         let mut replacements: Vec<u64> = self.defects.iter().map(|(_, to)| *to).collect();
         replacements.sort_unstable();
@@ -440,17 +495,39 @@ impl Zone {
         if repeated {
             return Err("a defect or a replacement is listed twice".to_owned());
         }
-        match self.defects.iter().find(|(bad, to)| *bad >= total || *to >= total) {
-            Some((bad, to)) => Err(format!("defect ({bad}, {to}) lies beyond the zone's {total}")),
+        if let Some((bad, to)) = self.defects.iter().find(|(bad, to)| (*bad).max(*to) >= total) {
+            return Err(format!("defect ({bad}, {to}) lies beyond the zone's {total}"));
+        }
+        let tracks = sparing == Sparing::ZoneTracks;
+        match self.defects.iter().find(|(_, to)| self.holds_data(*to, tracks)) {
+            Some((bad, to)) => {
+                Err(format!("defect ({bad}, {to}): {to} is no spare, it holds data of its own"))
+            }
             None => Ok(()),
         }
+    }
+
+    /// Whether a block is laid at this physical index (or on this track).
+    fn holds_data(&self, at: u64, tracks: bool) -> bool {
+        let size = if tracks { self.sectors_per_track } else { 1 };
+        let (from, to) = (at * size, (at + 1) * size);
+        // Physical indices ascend with the blocks.
+        let (mut low, mut high) = (0, self.blocks);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.physical(middle, tracks) < from {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low < self.blocks && self.physical(low, tracks) < to
     }
 
     #[inline]
     fn is_plain(&self) -> bool {
         self.slips.is_empty()
             && self.defects.is_empty()
-            && (self.unit_used == self.unit || self.unit >= self.blocks + self.empty_front)
+            && (self.unit_used == self.unit || self.unit_used >= self.blocks + self.empty_front)
     }
 
     /// The physical index of the zone's logical `block`, before replacement.
@@ -462,19 +539,31 @@ impl Zone {
             let slipped = self.slips.partition_point(|(_, from)| *from <= track) as u64;
             return (track + slipped) * self.sectors_per_track + laid % self.sectors_per_track;
         }
-        if self.unit_used == self.unit {
+        if self.unit_used == self.unit && self.slips.is_empty() {
             return laid;
         }
+        if self.slips_move_all {
+            let moved = laid + self.slips.partition_point(|(_, from)| *from <= laid) as u64;
+            let unit = moved / self.unit_used;
+            return unit * self.unit + self.front + (moved - unit * self.unit_used);
+        }
         let unit = laid / self.unit_used;
-        let shift = match self.slips.is_empty() {
-            true => 0,
+        let (front, shift) = match self.slips.is_empty() {
+            true => (self.front, 0),
             false => {
                 let first = self.slips.partition_point(|(_, from)| *from < unit * self.unit_used);
                 let upto = self.slips.partition_point(|(_, from)| *from <= laid);
-                (upto - first) as u64
+                let all = match self.front {
+                    0 => 0,
+                    _ => {
+                        self.slips.partition_point(|(_, from)| *from < (unit + 1) * self.unit_used)
+                    }
+                };
+                let used = all.saturating_sub(first) as u64;
+                (self.front - used.min(self.front), (upto - first) as u64)
             }
         };
-        unit * self.unit + (laid - unit * self.unit_used) + shift
+        unit * self.unit + front + (laid - unit * self.unit_used) + shift
     }
 
     /// Where the sector laid at `index` really is.
@@ -523,6 +612,10 @@ mod tests {
             (Sparing::Disk, 4, vec![35, 36]),
             (Sparing::Range(4), 5, vec![1, 2, 130]),
             (Sparing::Zone, 9, vec![17, 18, 99]),
+            (Sparing::CylinderFront, 4, vec![0, 2, 35, 36, 61]),
+            (Sparing::CylinderAndDisk, 4, vec![0, 28, 35, 36]),
+            (Sparing::CylinderFrontAndDisk, 4, vec![1, 5, 35, 36]),
+            (Sparing::ZoneAndDisk, 9, vec![17, 18, 99]),
         ] {
             let geometry = small(sparing, spares, &slips, &[]);
             assert_bijective(&geometry);
@@ -540,6 +633,36 @@ mod tests {
                 lbn += extent.blocks;
             }
             assert_eq!(lbn, geometry.capacity());
+        }
+    }
+
+    #[test]
+    fn every_scheme_with_spares_takes_a_replacement_there() {
+        for (sparing, spares) in [
+            (Sparing::ZoneTracks, 3),
+            (Sparing::Track, 2),
+            (Sparing::Cylinder, 4),
+            (Sparing::CylinderFront, 4),
+            (Sparing::CylinderAndDisk, 4),
+            (Sparing::CylinderFrontAndDisk, 4),
+            (Sparing::Range(4), 5),
+            (Sparing::Zone, 9),
+            (Sparing::ZoneAndDisk, 9),
+            (Sparing::Disk, 9),
+        ] {
+            let with = |to: u64| {
+                let mut spec = GeometrySpec::simple(6, 3, 10, 6_000_000, (2, 3));
+                spec.sparing = sparing;
+                spec.zones[0].spares = spares;
+                spec.zones[0].defects = vec![(7, to)];
+                Geometry::new(&spec).ok()
+            };
+            let units = if sparing == Sparing::ZoneTracks { 18 } else { 180 };
+            let taken: Vec<_> = (0..units).filter(|to| *to != 7).filter_map(with).collect();
+            assert!(taken.len() as u64 >= spares, "{sparing:?}");
+            for geometry in taken {
+                assert_bijective(&geometry);
+            }
         }
     }
 
@@ -582,7 +705,11 @@ mod tests {
         slips.sparing = Sparing::Track;
         slips.zones[0].spares = 1;
         slips.zones[0].slips = vec![1, 2];
-        for spec in [overlap, beyond, slips, GeometrySpec { heads: 0, ..simple() }] {
+        let mut taken = simple();
+        taken.sparing = Sparing::Zone;
+        taken.zones[0].spares = 9;
+        taken.zones[0].defects = vec![(4, 5)];
+        for spec in [overlap, beyond, slips, taken, GeometrySpec { heads: 0, ..simple() }] {
             assert!(Geometry::new(&spec).is_err(), "{spec:?}");
         }
     }

@@ -36,6 +36,8 @@ pub struct Mechanics {
     pub jog_ns: u32,
     /// Reading may begin anywhere in the wanted sectors as soon as the head has arrived.
     pub read_on_arrival: bool,
+    /// Without it, whatever is wanted is under the head when the arm has arrived.
+    pub rotates: bool,
 }
 
 /// Times are whole ns and rounded down, so a head that runs straight on may seem to come a few ns
@@ -79,6 +81,9 @@ impl Mechanics {
     /// From `time` until `angle_ns` is next under the head.
     #[inline]
     pub fn wait_ns(&self, time: u64, angle_ns: u32) -> u64 {
+        if !self.rotates {
+            return 0;
+        }
         let turn = self.geometry.turn_ns();
         let phase = time % turn;
         let angle = u64::from(angle_ns);

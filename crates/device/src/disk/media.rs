@@ -58,8 +58,7 @@ impl Disk {
             true => u64::from(o.first_reselect_ns),
             false => 0,
         };
-        // Preparing to send runs while the medium is awaited.
-        let bus_ready = began + u64::from(o.data_preparation_ns) + reselect;
+        let preparation = u64::from(o.data_preparation_ns);
         // The bus is taken when this block has been read.
         let share = (self.spec.bus.read_watermark * count as f64).ceil() as u64;
         let mark = start + share.clamp(1, count) - 1;
@@ -92,7 +91,7 @@ impl Disk {
         if self.spec.cache.segments > 0 {
             self.cache.filled(&self.mechanics, (kept_from, start, end), arm, media_end);
         }
-        (media_end, data.max(bus_from.max(bus_ready) + count * sector))
+        (media_end, data.max(bus_from + reselect + preparation + count * sector))
     }
 
     pub(super) fn write_media(&mut self, pending: Pending, at: u64) {
@@ -111,12 +110,13 @@ impl Disk {
                 (seek_from, data_from, u64::from(o.write_disconnect_ns))
             }
             Some(extra) => {
-                let gone = at + u64::from(extra.command_ns) + u64::from(extra.disconnect_ns);
-                let data_from = gone
+                let began = at + u64::from(extra.command_ns);
+                let data_from = began
+                    + u64::from(extra.disconnect_ns)
                     + u64::from(extra.inter_disconnect_ns)
-                    + u64::from(o.data_preparation_ns)
-                    + reselect;
-                let seek_from = gone + u64::from(extra.seek_delta_ns);
+                    + reselect
+                    + u64::from(o.data_preparation_ns);
+                let seek_from = began + u64::from(extra.seek_delta_ns);
                 (seek_from, data_from, u64::from(extra.second_disconnect_ns))
             }
         };
@@ -124,24 +124,32 @@ impl Disk {
         self.bus_free = data_from + count * sector + let_go;
         self.cache.stop();
         self.cache.written(start, start + count);
-        let (end, arm) = self.write_sweep(seek_from, data_from, start, count);
+        // Only a write that does not go on where the last one ended waits for the medium.
+        let waits = match self.last_was_write && self.written_to == start {
+            true => 0,
+            false => u64::from(o.write_start_ns),
+        };
+        let (end, arm) = self.write_sweep(seek_from, (data_from, waits), start, count);
         self.arm = arm;
         self.last_was_write = true;
-        let again = match self.spec.bus.disconnects {
-            true => u64::from(o.other_reselect_ns),
-            false => 0,
+        self.written_to = start + count;
+        // To say that it is done, the drive takes the bus once more.
+        let again = match (self.spec.bus.disconnects, &o.extra_disconnect) {
+            (false, _) => 0,
+            (true, None) => reselect,
+            (true, Some(_)) => u64::from(o.other_reselect_ns),
         };
         let done = end.max(self.bus_free) + again + u64::from(o.write_completion_ns);
         self.complete(&pending, at, done, false);
         self.work = Some((Work::Host(pending), end));
     }
 
-    /// Writes `count` blocks that begin to cross the bus at `data_from`. A head that is there before
-    /// its data waits a turn.
-    pub(super) fn write_sweep(
+    /// Writes `count` blocks that begin to cross the bus at `data_from`, to the medium not before
+    /// `waits` later. A head that is there before its data waits a turn.
+    fn write_sweep(
         &self,
         seek_from: u64,
-        data_from: u64,
+        (data_from, waits): (u64, u64),
         start: u64,
         count: u64,
     ) -> (u64, Arm) {
@@ -156,7 +164,7 @@ impl Disk {
         let place = extent.place;
         let arrives =
             u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
-        let data = first.max(last) + u64::from(self.spec.overheads.write_start_ns);
+        let data = first.max(last).max(data_from + waits);
         let ready = data.saturating_sub(arrives).max(seek_from);
         self.mechanics.sweep(self.arm, ready, (start, count), true, |_| ())
     }

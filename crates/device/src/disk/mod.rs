@@ -66,6 +66,8 @@ pub struct Disk {
     electronics_free: u64,
     bus_free: u64,
     last_was_write: bool,
+    /// Where the last write to the medium ended.
+    written_to: u64,
     served_host_last: bool,
     /// Beyond the drive's depth, in arrival order.
     waiting: VecDeque<(Request, u64)>,
@@ -121,6 +123,7 @@ impl Disk {
             write_settle_ns: spec.write_settle_ns,
             jog_ns,
             read_on_arrival: spec.cache.read_on_arrival,
+            rotates: true,
         };
         Ok(Disk {
             mechanics,
@@ -132,6 +135,7 @@ impl Disk {
             electronics_free: 0,
             bus_free: 0,
             last_was_write: false,
+            written_to: u64::MAX,
             served_host_last: false,
             waiting: VecDeque::new(),
             stalled: VecDeque::new(),
@@ -145,6 +149,12 @@ impl Disk {
             journal: None,
             spec,
         })
+    }
+
+    /// The same without rotational latency, to show what that does: transfers take as long as ever.
+    pub fn without_rotation(mut self) -> Self {
+        self.mechanics.rotates = false;
+        self
     }
 
     /// Its description.

@@ -71,7 +71,8 @@ pub struct Overheads {
     pub other_reselect_ns: u32,
     /// Letting go of the bus after a write's data.
     pub write_disconnect_ns: u32,
-    /// From a write's data being there until the first sector can be written, at least.
+    /// From the end of a command's processing until its first sector can be written, at least; a
+    /// write that goes on where the last one ended does not wait.
     pub write_start_ns: u32,
     /// A drive that lets go of the bus once more, between a write's command and its data.
     pub extra_disconnect: Option<ExtraDisconnect>,

@@ -4,11 +4,14 @@
 //! library's manual: `*.diskspecs` (electronics), `*.model` (layout and arm), `*.seek` (measured
 //! seek times), `*.parv` (the bus), `*.trace` (requests with their measured times).
 
+mod arm;
 mod import;
+mod layout;
 mod parse;
+mod reader;
 mod trace;
 
-pub use import::{DriveFiles, import};
+pub use import::{DriveFiles, Imported, import};
 pub use trace::{TraceEntry, parse_trace};
 
 /// What is wrong in a drive's file.

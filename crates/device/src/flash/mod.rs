@@ -20,8 +20,8 @@ use units::{Nanos, Sectors};
 const PAGE: u64 = 8;
 /// Logical pages the translation layer follows at most.
 const SAMPLE: u64 = 1 << 18;
-/// Pages of a block of the sample, at most: beyond this the size of a block no longer matters to
-/// garbage collection (Desnoyers, SYSTOR 2012, figure 4).
+/// Pages of a block of the sample, at most: in large blocks garbage collection depends on
+/// over-provisioning alone (Luojie and Kurkoski, arXiv:1110.4245).
 const SAMPLE_BLOCK: u64 = 256;
 
 /// The state in which a drive begins.

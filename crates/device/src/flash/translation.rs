@@ -224,33 +224,41 @@ mod tests {
         w
     }
 
-    /// P. Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012: greedy cleaning of
-    /// blocks of `n` pages, physical over logical pages α, uniform random writes.
-    fn desnoyers_greedy(alpha: f64, n: f64) -> f64 {
-        let c = 1.0 + 1.0 / (2.0 * n);
-        let x0 = 0.5 - n / alpha * lambert(-c * alpha * (-c * alpha).exp());
-        n / (n - (x0 - 1.0))
+    /// Write amplification (1 + ρ)/(1 + ρ + W(−(1 + ρ)·e^−(1 + ρ))) under uniform random writes,
+    /// ρ = physical over logical pages − 1: X. Luojie and B. M. Kurkoski, "An improved analytic
+    /// expression for write amplification in NAND flash", ICNC 2012, arXiv:1110.4245. Its abstract
+    /// gives 2.36 for ρ = 0.3, against 2.35 in the authors' own simulation of greedy collection.
+    fn luojie_kurkoski(rho: f64) -> f64 {
+        let a = 1.0 + rho;
+        a / (a + lambert(-a * (-a).exp()))
+    }
+
+    #[test]
+    fn the_published_curve_is_the_published_one() {
+        assert!((luojie_kurkoski(0.3) - 2.36).abs() < 0.005, "{}", luojie_kurkoski(0.3));
     }
 
     #[test]
     fn greedy_cleaning_follows_the_published_curve() {
-        let pages_per_block = 64;
-        for alpha in [1.1, 1.2, 1.3, 1.5] {
-            let logical = 40_000;
-            let blocks = (f64::from(logical) * alpha / f64::from(pages_per_block)).round() as u32;
+        // The expression is the limit of large blocks.
+        let pages_per_block = 256;
+        for rho in [0.1, 0.2, 0.3, 0.5] {
+            let logical = 160_000;
+            let blocks =
+                (f64::from(logical) * (1.0 + rho) / f64::from(pages_per_block)).round() as u32;
             // The reserve and the open block hold no garbage to choose from.
-            let alpha = f64::from((blocks - 2) * pages_per_block) / f64::from(logical);
+            let rho = f64::from((blocks - 2) * pages_per_block) / f64::from(logical) - 1.0;
             let mut ftl = Translation::new(logical, blocks, pages_per_block);
             let mut stream = Stream::new(3, "greedy");
             ftl.precondition(logical, 6, &mut stream);
-            for _ in 0..400_000 {
+            for _ in 0..800_000 {
                 ftl.write(stream.below(u64::from(logical)) as u32);
             }
             assert!(ftl.is_consistent());
-            let (ours, published) =
-                (ftl.write_amplification(), desnoyers_greedy(alpha, f64::from(pages_per_block)));
+            let (ours, published) = (ftl.write_amplification(), luojie_kurkoski(rho));
+            println!("ρ {rho:.3}: ours {ours:.3}, published {published:.3}");
             let off = ours / published - 1.0;
-            assert!(off.abs() < 0.04, "α {alpha:.3}: ours {ours:.3}, published {published:.3}");
+            assert!(off.abs() < 0.04, "ρ {rho:.3}: ours {ours:.3}, published {published:.3}");
         }
     }
 

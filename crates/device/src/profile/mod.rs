@@ -173,12 +173,18 @@ impl Profile {
     /// Builds the device. `seed` moves what is random in it (flash only): the same seed, the same
     /// device.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Device>, SpecError> {
+        self.build_with(seed, true)
+    }
+
+    /// The same with or without the rotational latency of its disks.
+    pub fn build_with(&self, seed: u64, rotates: bool) -> Result<Box<dyn Device>, SpecError> {
         Ok(match &self.kind {
+            Kind::Disk(spec) if !rotates => Box::new(Disk::new(spec.clone())?.without_rotation()),
             Kind::Disk(spec) => Box::new(Disk::new(spec.clone())?),
             Kind::Flash(spec) => Box::new(Flash::new(spec.clone(), seed)?),
             Kind::Array { spec, drives, member } => {
                 let drives = (0..*drives as u64)
-                    .map(|nth| member.build(seed.wrapping_add(nth)))
+                    .map(|nth| member.build_with(seed.wrapping_add(nth), rotates))
                     .collect::<Result<Vec<_>, _>>()?;
                 Box::new(Array::new(spec.clone(), drives)?)
             }

@@ -1,25 +1,29 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
-use crate::{Live, Phase, Watcher, World, WorldError};
+mod target;
+mod together;
+
+use crate::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{
-    Profile,
+    Device, Profile, SpecError,
     profile::{self, Kind},
 };
-use plan::{Cell, Factor, Level, Offer, Plan, RawPlan};
+use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
-use simulate::{Progress, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+use simulate::{
+    Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
+    SimulateError, Spec, Stack, Striping, refuse_filesystem, refuse_job, run_striped,
+};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
 };
+use target::Target;
 use units::{Bytes, Nanos, Sectors};
 
 /// The words in front of a profile's name.
 pub const PREFIX: &str = "simulated:";
-
-/// The kernel level when nothing is said.
-const KERNEL_USUAL: Kernel = Kernel::V6_12;
 
 /// A device that takes more commands than this at once is taken for one with several hardware
 /// queues: no SCSI or SATA queue is so deep.
@@ -28,60 +32,111 @@ const ONE_QUEUE_DEPTH: u32 = 256;
 /// Hardware queues of such a device.
 const NVME_QUEUES: u32 = 8;
 
+/// Requests whose lives an event log keeps at most: some megabytes of a run file a cell.
+const LOG_MOST: u32 = 20_000;
+
+/// `wbt_lat_usec` as the kernel begins with it: before a disk, and before anything else.
+const WBT_USUAL: [u64; 2] = [75_000, 2_000];
+
 /// A profile behind a block layer.
 pub struct SimulatedWorld {
     profile: Profile,
-    kernel: Kernel,
-    turnaround: Nanos,
+    target: Target,
     capacity: Sectors,
     depth: u32,
+    /// Trials that run at once.
+    threads: usize,
+    /// A filesystem is made in every cell or in some.
+    filesystems: bool,
     /// The settings that hold, once a cell was applied.
-    applied: Option<Config>,
+    applied: Option<Queue>,
+}
+
+/// The settings of a cell: the queue's, and those of what lies above it.
+#[derive(Clone)]
+struct Queue {
+    config: Config,
+    read_ahead_kib: u64,
+    wbt_usec: u64,
+    without: Without,
 }
 
 impl SimulatedWorld {
-    /// Of `simulated:PROFILE`, `simulated:PROFILE@KERNEL`, either with `,turnaround=20us`.
+    /// Of `simulated:PROFILE`, `simulated:PROFILE@KERNEL`, with options behind commas.
     pub fn open(target: &str, raw: &RawPlan) -> Result<SimulatedWorld, WorldError> {
-        let words = target.strip_prefix(PREFIX).unwrap_or(target);
-        let (words, turnaround) = turnaround_of(words)?;
-        let (name, kernel) = match words.rsplit_once('@') {
-            Some((name, level)) => (name, level.parse().map_err(usage)?),
-            None => (words, KERNEL_USUAL),
-        };
-        for (named, what) in [
-            (raw.own_loop == Some(true), "a loop device stands before real disks only"),
-            (raw.page_cache.is_some(), "this version does not model the page cache"),
-        ] {
-            if named {
-                return Err(WorldError::Usage(format!("{target}: {what}: leave that flag out")));
-            }
+        if raw.own_loop == Some(true) {
+            return Err(WorldError::Usage(format!(
+                "{target}: a loop device stands before real disks only: leave that flag out"
+            )));
         }
-        let profile = profile::load(name).map_err(usage)?;
-        let device = profile.build(0).map_err(usage)?;
-        Ok(SimulatedWorld {
-            kernel,
-            turnaround,
-            capacity: device.capacity(),
-            depth: device.queue_depth(),
+        if let Some(cache) = raw.page_cache.filter(|cache| *cache < PAGE_CACHE_LEAST) {
+            return Err(WorldError::Usage(format!(
+                "a page cache of {cache} is too small: write at least {PAGE_CACHE_LEAST}"
+            )));
+        }
+        let target = Target::parse(target)?;
+        let profile = profile::load(&target.profile).map_err(usage)?;
+        target.check(&profile)?;
+        let mut world = SimulatedWorld {
+            capacity: Sectors(0),
+            depth: 0,
+            threads: together::threads(raw)?,
+            filesystems: raw.factors.contains_key(&Factor::Filesystem.to_string()),
             applied: None,
             profile,
-        })
+            target,
+        };
+        let (devices, _) = world.devices(0, &Without::default()).map_err(usage)?;
+        world.capacity = Sectors(devices.iter().map(|device| device.capacity().0).sum());
+        world.depth = devices.first().map_or(1, |device| device.queue_depth());
+        Ok(world)
+    }
+
+    /// The devices, as new; several where the host stripes an array's drives itself.
+    #[allow(clippy::type_complexity)]
+    fn devices(
+        &self,
+        seed: u64,
+        without: &Without,
+    ) -> Result<(Vec<Box<dyn Device>>, Option<Striping>), SpecError> {
+        let rotates = !without.has(Mechanism::Rotation);
+        let mut profile = self.profile.clone();
+        if let Kind::Array { spec, drives, member } = &mut profile.kind {
+            if self.target.lvm {
+                let unit = Sectors(spec.stripe_unit);
+                let drives = (0..*drives as u64)
+                    .map(|nth| member.build_with(seed.wrapping_add(nth), rotates))
+                    .collect::<Result<_, _>>()?;
+                return Ok((drives, Some(Striping { unit })));
+            }
+            if without.has(Mechanism::ColdDrives) {
+                spec.depth = UNLIMITED;
+            }
+        }
+        Ok((vec![profile.build_with(seed, rotates)?], None))
     }
 
     /// The queue as this kernel begins with it.
-    fn usual(&self) -> Config {
-        let mut config = Config::new(self.kernel, self.depth);
+    fn usual(&self) -> Queue {
+        let mut config = Config::new(self.target.kernel, self.depth);
         config.rotational = rotates(&self.profile);
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
         }
-        config
+        Queue {
+            read_ahead_kib: READ_AHEAD_USUAL.0 / 1024,
+            wbt_usec: WBT_USUAL[usize::from(!config.rotational)],
+            without: Without::default(),
+            config,
+        }
     }
 
-    /// The queue that a cell asks for.
-    fn config(&self, cell: &Cell) -> Result<Config, String> {
-        let mut config = self.usual();
-        for (factor, Level(text)) in cell.host_settings() {
+    /// The settings that a cell asks for.
+    fn queue(&self, cell: &Cell) -> Result<Queue, String> {
+        let mut queue = self.usual();
+        let config = &mut queue.config;
+        let mut wbt = None;
+        for (factor, Level(text)) in &cell.levels {
             let number =
                 || text.parse().map_err(|_| format!("{factor} '{text}' is not a whole number"));
             match factor {
@@ -95,34 +150,112 @@ impl SimulatedWorld {
                 Factor::Tunable { name, .. } => {
                     config.tunables.insert(name.clone(), number()?);
                 }
+                Factor::ReadAheadKb => queue.read_ahead_kib = number()?,
+                Factor::WbtLatUsec => wbt = Some(number()?),
+                Factor::Without => queue.without = text.parse().map_err(|e| format!("{e}"))?,
                 _ => {}
             }
         }
-        config.resolve().map_err(|error| error.to_string())?;
-        Ok(config)
+        if queue.without.has(Mechanism::Merging) {
+            config.nomerges = 2;
+        }
+        config.sorting = !queue.without.has(Mechanism::Sorting);
+        if queue.without.has(Mechanism::ColdDrives) {
+            config.depth = UNLIMITED;
+        }
+        let resolved = config.resolve().map_err(|error| error.to_string())?;
+        // Entering bfq turns throttling off, unless it was set by hand.
+        let usual = if resolved.scheduler == "bfq" { 0 } else { queue.wbt_usec };
+        queue.wbt_usec = wbt.unwrap_or(usual);
+        Ok(queue)
+    }
+
+    /// Why nothing can be switched off that this target does not have.
+    fn refuse_without(&self, without: &Without) -> Option<String> {
+        let array = matches!(self.profile.kind, Kind::Array { .. }) && !self.target.lvm;
+        let name = &self.profile.name;
+        if without.has(Mechanism::ColdDrives) && !array {
+            return Some(format!(
+                "without cold-drives: {name} is not several drives behind one queue"
+            ));
+        }
+        (without.has(Mechanism::Rotation) && !rotates(&self.profile))
+            .then(|| format!("without rotation: nothing turns in {name}"))
+    }
+
+    fn stack(&self, plan: &Plan, cell: &Cell, queue: &Queue) -> Result<Stack, String> {
+        let filesystem = match cell.level(&Factor::Filesystem) {
+            Some(Level(word)) => Some(word.parse().map_err(|e| format!("{e}"))?),
+            None => None,
+        };
+        Ok(Stack {
+            page_cache: plan.page_cache.unwrap_or(PAGE_CACHE_USUAL),
+            read_ahead: Bytes::from_kib(queue.read_ahead_kib),
+            wbt: Nanos::from_micros(queue.wbt_usec),
+            filesystem,
+            without: queue.without.clone(),
+        })
+    }
+
+    /// What is missing here, and why.
+    fn missing(&self) -> BTreeMap<Factor, String> {
+        let mut missing = BTreeMap::from([(
+            Factor::Engine,
+            "no engine makes the load in the simulated world: its clients are simulated too"
+                .to_owned(),
+        )]);
+        if self.target.kernel != Kernel::V6_12 {
+            let reason = format!(
+                "write-back throttling is modelled at kernel 6.12, not at {}",
+                self.target.kernel
+            );
+            missing.insert(Factor::WbtLatUsec, reason);
+        }
+        missing
     }
 }
 
-/// Splits `,turnaround=20us` off.
-fn turnaround_of(words: &str) -> Result<(&str, Nanos), WorldError> {
-    let Some((rest, option)) = words.split_once(',') else { return Ok((words, TURNAROUND_USUAL)) };
-    let turnaround = match option.split_once('=') {
-        Some(("turnaround", time)) => time.parse::<Nanos>().map_err(usage)?,
-        _ => {
-            return Err(WorldError::Usage(format!(
-                "'{option}' behind a profile is not known: write \
-                 simulated:{rest},turnaround=20us, or leave it out"
-            )));
+impl SimulatedWorld {
+    /// One trial. It depends on nothing but what it is given.
+    fn simulate(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        seed: u64,
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Progress),
+    ) -> Result<Measurement, WorldError> {
+        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
+        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
+        let queue = self.queue(cell).map_err(WorldError::Trial)?;
+        let stack = self.stack(plan, cell, &queue).map_err(WorldError::Trial)?;
+        // As new for each trial: what one leaves behind in a cache is nothing to the next.
+        let (devices, striping) =
+            self.devices(seed, &queue.without).map_err(|error| trial(&error))?;
+        let spec = Spec {
+            workload: &workload,
+            queue: &queue.config,
+            stack: &stack,
+            span: plan.size.sectors(),
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure,
+            turnaround: self.target.turnaround,
+            seed,
+            // The first round's first trial of each cell has the plan's own seed.
+            log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
+        };
+        let simulated = run_striped(&spec, devices, striping, stop, each_second);
+        match simulated {
+            Ok(simulated) => Ok(simulated.measurement),
+            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
+            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
+            Err(error) => Err(trial(&error)),
         }
-    };
-    match turnaround <= Nanos::from_secs(1) {
-        true => Ok((rest, turnaround)),
-        false => Err(WorldError::Usage(format!(
-            "a turnaround of {turnaround} between a completion and the next request is above 1 s; \
-             to offer less load, use --rates"
-        ))),
     }
 }
+
+/// So many commands that nothing has to wait for a place.
+const UNLIMITED: u32 = 1 << 20;
 
 /// Whether the kernel takes it for a disk: an array shows what its drives are.
 fn rotates(profile: &Profile) -> bool {
@@ -133,45 +266,37 @@ fn rotates(profile: &Profile) -> bool {
     }
 }
 
-/// What a real host has and this version does not model.
-fn missing() -> BTreeMap<Factor, String> {
-    let reasons = [
-        (Factor::Filesystem, "the simulated world is a raw device: filesystems are not modelled"),
-        (
-            Factor::WbtLatUsec,
-            "the simulated world does not model write-back throttling: nothing is written back",
-        ),
-        (
-            Factor::ReadAheadKb,
-            "the simulated world does not model the kernel's read-ahead: there is no page cache \
-             (a drive's own read-ahead is in its profile)",
-        ),
-        (
-            Factor::Engine,
-            "no engine makes the load in the simulated world: its clients are simulated too",
-        ),
-    ];
-    reasons.into_iter().map(|(factor, reason)| (factor, reason.to_owned())).collect()
-}
-
 impl World for SimulatedWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
-        let usual = self.usual().resolve().map_err(usage)?;
-        let schedulers = self.kernel.schedulers();
+        let queue = self.usual();
+        let usual = queue.config.resolve().map_err(usage)?;
+        let schedulers = self.target.kernel.schedulers();
         let mut current = BTreeMap::from([
             (Factor::Scheduler, level(usual.scheduler)),
             (Factor::NrRequests, level(usual.nr_requests)),
+            (Factor::ReadAheadKb, level(queue.read_ahead_kib)),
         ]);
+        if self.target.kernel == Kernel::V6_12 {
+            current.insert(Factor::WbtLatUsec, level(queue.wbt_usec));
+        }
         for (name, value) in usual.tunables.iter() {
             let scheduler = usual.scheduler.to_owned();
             current.insert(Factor::Tunable { scheduler, name: name.to_owned() }, level(value));
         }
-        let capacity = self.capacity.bytes();
+        let journal = if self.filesystems { JOURNAL.0 } else { 0 };
+        let capacity = Sectors(self.capacity.0.saturating_sub(journal)).bytes();
         Ok(Offer {
             current,
             all: [(Factor::Scheduler, schedulers.iter().map(level).collect())].into(),
-            missing: missing(),
-            size_limit: Some((capacity, format!("{} has {capacity}", self.profile.name))),
+            missing: self.missing(),
+            size_limit: Some((
+                capacity,
+                format!(
+                    "{} has {capacity}{}",
+                    self.profile.name,
+                    if self.filesystems { " beside the filesystem's journal" } else { "" }
+                ),
+            )),
             size_usual: capacity,
             own_loop: false,
             // Nothing is laid out.
@@ -180,19 +305,25 @@ impl World for SimulatedWorld {
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
-        if let Err(reason) = self.config(cell) {
+        let queue = match self.queue(cell) {
+            Ok(queue) => queue,
+            Err(reason) => return Some(reason),
+        };
+        if let Some(reason) = self.refuse_without(&queue.without) {
+            return Some(reason);
+        }
+        let filesystem = cell.level(&Factor::Filesystem).map(|Level(word)| word.parse());
+        if let Some(Ok(filesystem)) = filesystem
+            && let Some(reason) = refuse_filesystem(&filesystem)
+        {
             return Some(reason);
         }
         let workload = match plan.workload_of(cell) {
             Ok((workload, _)) => workload,
             Err(error) => return Some(error.to_string()),
         };
-        if workload.database.is_some() {
-            return Some(
-                "this version does not simulate databases: compare them on a directory or a block \
-                 device"
-                    .to_owned(),
-            );
+        if let Err(reason) = Database::of(&workload) {
+            return Some(reason);
         }
         [Some(&workload.job), workload.background.as_ref()].into_iter().flatten().find_map(|job| {
             refuse_job(job).or_else(|| {
@@ -207,25 +338,27 @@ impl World for SimulatedWorld {
         vec![format!(
             "simulate {} behind the block layer of Linux {}, in virtual time; this host's storage \
              is not touched",
-            self.profile.name, self.kernel
+            self.profile.name, self.target.kernel
         )]
     }
 
     fn describe(&mut self, plan: &Plan) -> Result<Environment, WorldError> {
-        let usual = self.usual().resolve().map_err(usage)?;
-        let mut settings = settings_of(&usual);
-        settings.push(("turnaround".to_owned(), self.turnaround.to_string()));
+        let mut settings = settings_of(&self.usual())?;
+        let turnaround = self.target.turnaround;
+        settings.push(("turnaround".to_owned(), turnaround.to_string()));
+        let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
+        let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
         Ok(Environment {
             world: "simulated".to_owned(),
             spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
             hostname: "simulated".to_owned(),
-            kernel: self.kernel.to_string(),
+            kernel: self.target.kernel.to_string(),
             cpu: "simulated without limit".to_owned(),
             cpus: 0,
             memory_bytes: 0,
             target: plan.target.clone(),
             device: format!(
-                "{} ({}, {})",
+                "{} ({}, {}{lvm})",
                 self.profile.name,
                 self.profile.kind_name(),
                 self.capacity.bytes()
@@ -233,16 +366,18 @@ impl World for SimulatedWorld {
             settings,
             caveats: vec![format!(
                 "models computed these figures, in virtual time; between a completion and its next \
-                 request a client takes {}",
-                self.turnaround
+                 request a client takes {turnaround}; what is buffered goes through a page cache of \
+                 {page_cache}"
             )],
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,
                 "notes": self.profile.notes,
                 "text": self.profile.text,
-                "kernel": self.kernel.name(),
-                "turnaround_ns": self.turnaround.0,
+                "kernel": self.target.kernel.name(),
+                "turnaround_ns": turnaround.0,
+                "page_cache": page_cache.0,
+                "lvm": self.target.lvm,
             }),
         })
     }
@@ -252,13 +387,12 @@ impl World for SimulatedWorld {
     }
 
     fn apply(&mut self, _: &Plan, cell: &Cell) -> Result<(), WorldError> {
-        self.applied = Some(self.config(cell).map_err(WorldError::Trial)?);
+        self.applied = Some(self.queue(cell).map_err(WorldError::Trial)?);
         Ok(())
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
-        let config = self.applied.clone().unwrap_or_else(|| self.usual());
-        Ok(settings_of(&config.resolve().map_err(usage)?))
+        settings_of(&self.applied.clone().unwrap_or_else(|| self.usual()))
     }
 
     fn measure(
@@ -269,29 +403,23 @@ impl World for SimulatedWorld {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
-        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
-        let config = self.config(cell).map_err(WorldError::Trial)?;
-        // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        let device = self.profile.build(seed).map_err(|error| trial(&error))?;
-        let spec = Spec {
-            workload: &workload,
-            queue: &config,
-            span: plan.size.sectors(),
-            warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
-            turnaround: self.turnaround,
-            seed,
-        };
-        let simulated = simulate::run(&spec, device, stop, &mut |progress| {
+        self.simulate(plan, cell, seed, stop, &mut |progress| {
             watcher.live(&live_of(progress, plan.timing.warmup));
-        });
-        match simulated {
-            Ok(simulated) => Ok(simulated.measurement),
-            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
-            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
-            Err(error) => Err(trial(&error)),
-        }
+        })
+    }
+
+    fn at_once(&self) -> usize {
+        self.threads
+    }
+
+    fn measure_all(
+        &mut self,
+        plan: &Plan,
+        trials: &[Wanted],
+        stop: &AtomicBool,
+        done: &mut dyn FnMut(usize, Measured) -> Goon,
+    ) {
+        together::measure_all(self, plan, trials, stop, done);
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {
@@ -300,18 +428,26 @@ impl World for SimulatedWorld {
 }
 
 /// By the kernel's names, as they stand below a device's `queue` folder.
-fn settings_of(config: &blocklayer::Resolved) -> Vec<(String, String)> {
+fn settings_of(queue: &Queue) -> Result<Vec<(String, String)>, WorldError> {
+    let config = queue.config.resolve().map_err(usage)?;
     let mut settings = vec![
         ("scheduler".to_owned(), config.scheduler.to_owned()),
         ("nr_requests".to_owned(), config.nr_requests.to_string()),
         ("max_sectors_kb".to_owned(), (config.max_sectors / 2).to_string()),
         ("nomerges".to_owned(), config.nomerges.to_string()),
+        ("read_ahead_kb".to_owned(), queue.read_ahead_kib.to_string()),
         ("rotational".to_owned(), u8::from(config.rotational).to_string()),
         ("device/queue_depth".to_owned(), config.depth.to_string()),
     ];
+    if config.kernel == Kernel::V6_12 {
+        settings.push(("wbt_lat_usec".to_owned(), queue.wbt_usec.to_string()));
+    }
+    if !queue.without.is_nothing() {
+        settings.push(("without".to_owned(), queue.without.to_string()));
+    }
     let tunables = config.tunables.iter();
     settings.extend(tunables.map(|(name, value)| (format!("iosched/{name}"), value.to_string())));
-    settings
+    Ok(settings)
 }
 
 fn live_of(progress: &Progress, warmup: Nanos) -> Live {

@@ -100,27 +100,18 @@ fn an_idle_class_background_job_gives_way_under_cfq() {
 }
 
 #[test]
-fn what_needs_a_page_cache_is_refused_with_the_reason() {
-    let refused = |words: &str| simulate::refuse_job(&words.parse().unwrap());
-    assert!(refused("randread,sync=buffered").unwrap().contains("page cache"));
-    assert!(refused("randread,sync=fsync").unwrap().contains("reads may come from"));
-    assert!(refused("randwrite,sync=fsync:8").unwrap().contains("write-back"));
-    assert!(refused("randwrite,sync=osync,block_size=512").unwrap().contains("rest of its page"));
-    assert_eq!(refused("randwrite,sync=osync"), None);
-    assert_eq!(refused("randrw:50,sync=direct+fsync:8"), None);
-}
-
-#[test]
 fn a_caller_can_stop_it() {
     let trial = Trial::of("randread,depth=32", queue(), 100_000);
     let spec = Spec {
         workload: &trial.workload,
         queue: &trial.queue,
+        stack: &simulate::Stack::default(),
         span: Sectors(1 << 20),
         warmup: trial.warmup,
         measure: trial.measure,
         turnaround: trial.turnaround,
         seed: 1,
+        log_requests: 0,
     };
     let device = Box::new(Servers::constant(10, 32));
     let ended = simulate::run(&spec, device, &AtomicBool::new(true), &mut |_| {});

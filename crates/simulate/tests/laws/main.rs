@@ -4,6 +4,7 @@
 
 mod clients;
 mod determinism;
+mod memory;
 mod oracles;
 mod properties;
 mod servers;
@@ -12,7 +13,7 @@ use blocklayer::{Config, Kernel};
 use device::Device;
 use plan::{Job, Workload};
 use record::Measurement;
-use simulate::{Simulated, Spec};
+use simulate::{Simulated, Spec, Stack};
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, Sectors};
 
@@ -26,6 +27,7 @@ fn schedulers() -> Vec<(Kernel, &'static str)> {
 struct Trial {
     workload: Workload,
     queue: Config,
+    stack: Stack,
     span: Option<Sectors>,
     warmup: Nanos,
     measure: Nanos,
@@ -40,6 +42,7 @@ impl Trial {
         Trial {
             workload: Workload { job, ..Workload::default() },
             queue,
+            stack: Stack::default(),
             span: None,
             warmup: Nanos::from_secs(1),
             measure: Nanos::from_secs(seconds),
@@ -52,11 +55,13 @@ impl Trial {
         let spec = Spec {
             workload: &self.workload,
             queue: &self.queue,
+            stack: &self.stack,
             span: self.span.unwrap_or(device.capacity()),
             warmup: self.warmup,
             measure: self.measure,
             turnaround: self.turnaround,
             seed: self.seed,
+            log_requests: 0,
         };
         simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
     }

@@ -2,7 +2,7 @@
 
 use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
-use crate::config::Tunables;
+use crate::config::Resolved;
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, Side};
 use device::Op;
@@ -38,9 +38,9 @@ pub(crate) struct RoundRobinCfq {
 }
 
 impl RoundRobinCfq {
-    pub fn new(tunables: &Tunables) -> Self {
+    pub fn new(config: &Resolved) -> Self {
         RoundRobinCfq {
-            queues: Queues::new(Settings::new(tunables)),
+            queues: Queues::new(Settings::new(config)),
             turns: BTreeSet::new(),
             turn_of: Vec::new(),
             served_round: Vec::new(),
@@ -160,8 +160,10 @@ impl RoundRobinCfq {
             self.queues.send(rq, requests);
             self.visit.push_back(rq);
         }
-        let order = |rq: &Rq| (requests[*rq].start < from, requests[*rq].start);
-        self.visit.make_contiguous().sort_by_key(order);
+        if settings.sorting {
+            let order = |rq: &Rq| (requests[*rq].start < from, requests[*rq].start);
+            self.visit.make_contiguous().sort_by_key(order);
+        }
         if let Some(last) = self.visit.back() {
             self.queues.position = requests[*last].end();
         }

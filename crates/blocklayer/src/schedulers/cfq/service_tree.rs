@@ -81,7 +81,7 @@ pub(crate) struct TreeCfq {
 impl TreeCfq {
     pub fn new(config: &Resolved) -> Self {
         TreeCfq {
-            queues: Queues::new(Settings::new(&config.tunables)),
+            queues: Queues::new(Settings::new(config)),
             trees: BTreeSet::new(),
             entry_of: Vec::new(),
             counts: [[0; 3]; 3],

@@ -122,9 +122,13 @@ enum SparingName {
     ZoneTracks,
     Track,
     Cylinder,
+    CylinderFront,
     Range,
     Zone,
     Disk,
+    CylinderAndDisk,
+    CylinderFrontAndDisk,
+    ZoneAndDisk,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -45,10 +45,12 @@ fn any_loop(world: &RealWorld) -> Option<DeviceNumber> {
 /// What can be set and what is set now.
 pub fn offer(world: &RealWorld) -> Offer {
     let mut offer = Offer::default();
+    let without = "only the simulated world can switch a mechanism off".to_owned();
+    offer.missing.insert(Factor::Without, without);
     let (folder, number) = match queue(world) {
         Ok(found) => found,
         Err(reason) => {
-            offer.missing = SETTABLE.iter().map(|f| (f.clone(), reason.clone())).collect();
+            offer.missing.extend(SETTABLE.iter().map(|f| (f.clone(), reason.clone())));
             return offer;
         }
     };

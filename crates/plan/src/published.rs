@@ -1,0 +1,97 @@
+//! Figures that others have published, to be shown beside ours.
+
+use crate::{Cell, Factor, Level, RawLevel, WordError};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A published figure as a plan file has it: `[[published]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawPublished {
+    /// Which cells it is of: those with these levels.
+    #[serde(default)]
+    pub cell: BTreeMap<String, RawLevel>,
+    /// What is given: `operations/s`, or a counter's name, such as `device.w/s`.
+    pub figure: String,
+    /// The figure; or `low` and `high`.
+    pub value: Option<f64>,
+    /// Where only a range was published.
+    pub low: Option<f64>,
+    /// The range's other end.
+    pub high: Option<f64>,
+    /// Who published it, where.
+    pub source: String,
+}
+
+/// A published figure and the cells that it is laid beside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// The levels that a cell must have.
+    pub cell: Vec<(Factor, Level)>,
+    /// See [`RawPublished::figure`].
+    pub figure: String,
+    /// The figure, or a range's lower end.
+    pub low: f64,
+    /// The same, or the upper end.
+    pub high: f64,
+    /// Who published it, where.
+    pub source: String,
+}
+
+/// The figure that is not a counter.
+pub const OPERATIONS: &str = "operations/s";
+
+impl RawPublished {
+    /// Checks it.
+    pub fn resolve(&self) -> Result<Published, WordError> {
+        let wrong = |why: &str| {
+            WordError::new(format!("the published figure {} ({}) {why}", self.figure, self.source))
+        };
+        let mut cell = Vec::new();
+        for (word, level) in &self.cell {
+            let factor: Factor = word.parse()?;
+            let level = factor.level(&level.text())?;
+            cell.push((factor, level));
+        }
+        let (low, high) = match (self.value, self.low, self.high) {
+            (Some(value), None, None) => (value, value),
+            (None, Some(low), Some(high)) if low <= high => (low, high),
+            _ => return Err(wrong("needs either value, or low and high")),
+        };
+        if !(low.is_finite() && high.is_finite() && low > 0.0) {
+            return Err(wrong("is not above zero"));
+        }
+        Ok(Published { cell, figure: self.figure.clone(), low, high, source: self.source.clone() })
+    }
+}
+
+impl Published {
+    /// Whether it is of this cell.
+    pub fn is_of(&self, cell: &Cell) -> bool {
+        self.cell.iter().all(|(factor, level)| cell.level(factor) == Some(level))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(text: &str) -> Result<Published, WordError> {
+        toml::from_str::<RawPublished>(text).unwrap().resolve()
+    }
+
+    #[test]
+    fn a_figure_or_a_range_with_its_source() {
+        let one = published("figure='operations/s'\nvalue=1000\nsource='x'").unwrap();
+        assert_eq!((one.low, one.high), (1000.0, 1000.0));
+        let text = "figure='device.w/s'\nlow=300\nhigh=400\nsource='x'\ncell={nr_requests=128}";
+        let range = published(text).unwrap();
+        let mut cell = Cell::default();
+        assert!(!range.is_of(&cell));
+        cell.levels.insert(Factor::NrRequests, Level("128".to_owned()));
+        assert!(range.is_of(&cell));
+        assert!(published("figure='f'\nsource='x'").is_err());
+        assert!(published("figure='f'\nvalue=-1\nsource='x'").is_err());
+        assert!(published("figure='f'\nvalue=1\nsource='x'\ncell={colour='red'}").is_err());
+    }
+}

@@ -1,0 +1,571 @@
+//! The kernel between clients and block layer: tasks in system calls, the page cache, write-back,
+//! the filesystem's journal.
+//!
+//! A task is a stack of frames, as in a kernel: each step works on the topmost and ends it, repeats
+//! it, calls another, or waits. Nothing here runs by itself: a task is stepped when what it waits
+//! for has come.
+
+mod calls;
+mod file;
+mod journal;
+mod pace;
+mod reading;
+mod run;
+mod write_back;
+mod writing;
+
+pub(crate) use calls::{DirectCall, DirectStage, ReadCall, SyncCall, WriteCall};
+pub(crate) use file::File;
+use file::Place;
+
+use crate::cache::{Cache, PAGE, PAGE_SECTORS};
+use crate::database::Server;
+use crate::events::{EventHash, EventKind};
+use crate::spec::Spec;
+use crate::stack::{JOURNAL, Rules};
+use crate::volume::Volume;
+use blocklayer::{Bio, BioDone, Context, Kernel, Submitted};
+use device::{Device, Op, Path};
+use journal::{Commit, Journal};
+use pace::Pace;
+use plan::Mechanism;
+use reading::Reader;
+use run::{Run, Runs};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
+use units::{Nanos, Sectors};
+use write_back::{Flusher, Patrol, WriteOut};
+
+/// A task's place in [`Machine::tasks`]. The first are the clients' operations, by slot.
+pub(crate) type TaskId = u32;
+
+/// What a bio belongs to: the highest bits of its id.
+const OF_TASK: u64 = 1 << 62;
+const OF_RUN: u64 = 1 << 63;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Frame {
+    Read(ReadCall),
+    Write(WriteCall),
+    Direct(DirectCall),
+    Sync(SyncCall),
+    /// Writes a file's dirty pages out.
+    WriteOut(WriteOut),
+    /// Holds a writer back while too much is dirty.
+    Throttle,
+    /// The flusher's thread.
+    Patrol(Patrol),
+    /// The journal's thread.
+    Commit(Commit),
+    /// A database's: what it does next, the server knows.
+    Server(crate::database::Stage),
+}
+
+/// How a step ended.
+pub(crate) enum Step {
+    /// The frame is done.
+    Done,
+    /// It goes on at once.
+    Again(Frame),
+    /// It goes on when the second, which it calls, is done.
+    Call(Frame, Frame),
+    /// It goes on when all I/O that it waits for is done.
+    Io(Frame),
+    /// It goes on when it is woken.
+    Wait(Frame),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    /// For its own I/O.
+    InIo,
+    /// For a lock, a timer, or somebody else.
+    Parked,
+    /// For a free request.
+    Asleep,
+}
+
+/// A task: a client in a system call, or a thread of the kernel or of a server.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub context: Context,
+    frames: Vec<Frame>,
+    state: State,
+    /// Completions that it waits for.
+    pending: u32,
+    /// What it could not hand over yet, and since when.
+    asleep: Option<(Bio, Nanos)>,
+    /// Which timer counts.
+    timer: u64,
+    plugged: bool,
+    pub failed: bool,
+    /// Pages that its last [`WriteOut`] wrote, and whether congestion ended it.
+    written: u32,
+    congested: bool,
+    /// Pages dirtied since it was last held back.
+    dirtied: u32,
+    last_dirtied: Nanos,
+}
+
+enum Sleeper {
+    /// A client's slot on the direct path, which the simulation itself takes care of.
+    Slot(u32),
+    Task(TaskId),
+}
+
+/// All of it.
+pub(crate) struct Machine<D: Device + ?Sized> {
+    pub volume: Volume<D>,
+    pub hash: EventHash,
+    /// Bios the layers have.
+    pub outstanding: u64,
+    pub now: Nanos,
+    pub kernel: Kernel,
+    pub rules: Rules,
+    pub cache: Cache,
+    pub files: Vec<File>,
+    /// Where free space begins, for files that grow.
+    pub free_space: u64,
+    /// Tasks whose last frame is done.
+    pub finished: Vec<TaskId>,
+    /// fsync calls that are done, and how long they took.
+    pub synced: Vec<(TaskId, Nanos)>,
+    /// Time slept for requests since it was last taken.
+    pub slept: Nanos,
+    pub server: Option<Server>,
+    threads: bool,
+    reads_before_write: bool,
+    heeds_congestion: bool,
+    tasks: Vec<Task>,
+    sleepers: Vec<VecDeque<Sleeper>>,
+    runs: Runs,
+    runnable: VecDeque<TaskId>,
+    timers: BinaryHeap<Reverse<(Nanos, u64, TaskId)>>,
+    sequence: u64,
+    readers: Vec<Reader>,
+    read_ahead_pages: u32,
+    flusher: Flusher,
+    pace: Pace,
+    journal: Journal,
+    counts: Counts,
+}
+
+/// What the machine counts, since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Pages written back: by the flusher, by writers who were held back, by fsync, by the journal.
+    pub written: [u64; 4],
+    /// Pages read because a part of them was to be written.
+    pub read_before_write: u64,
+    pub commits: u64,
+    /// Times the flusher held off because the queue was congested.
+    pub held_off: u64,
+    /// Time writers were held back because too much was dirty.
+    pub throttled: Nanos,
+}
+
+/// What the machine looks like at a moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gauges {
+    /// System calls go through the machine: the rest is of interest.
+    pub calls: bool,
+    pub counts: Counts,
+    pub hits: u64,
+    pub misses: u64,
+    /// Pages in memory, those that are dirty, and those that are being written.
+    pub cached: u64,
+    pub dirty: u64,
+    pub under_write: u64,
+    /// The database's own: `true` for sums since the beginning, whose rate is shown.
+    pub database: Vec<(&'static str, f64, bool)>,
+}
+
+/// The indices of [`Counts::written`].
+const BY_FLUSHER: usize = 0;
+const BY_WRITER: usize = 1;
+const BY_SYNC: usize = 2;
+const BY_JOURNAL: usize = 3;
+
+impl<D: Device + ?Sized> Machine<D> {
+    /// Before a volume, with a file of the spec's span; `contexts` are those of the clients' slots.
+    pub fn new(volume: Volume<D>, spec: &Spec, contexts: &[Context]) -> Self {
+        let (kernel, stack, span) = (volume.config().kernel, spec.stack, spec.span);
+        let rules = Rules::of(stack, kernel);
+        // In the middle of the file's space, or before files that grow.
+        let middle = span.0 / 2 / PAGE_SECTORS * PAGE_SECTORS;
+        let grow = spec.workload.database.is_some();
+        let journal_at = rules.journal.map(|_| if grow { 0 } else { middle });
+        let place = Place::Whole { journal: journal_at };
+        let processes = contexts.iter().map(|context| context.process + 1).max().unwrap_or(0);
+        let mut machine = Machine {
+            hash: EventHash::new(),
+            outstanding: 0,
+            now: Nanos::ZERO,
+            kernel,
+            cache: Cache::new((stack.page_cache.0 / PAGE).min(u64::from(u32::MAX - 1)) as u32),
+            files: vec![File::new(place, span.0.div_ceil(PAGE_SECTORS))],
+            free_space: if journal_at.is_some() { JOURNAL.0 } else { 0 },
+            finished: Vec::new(),
+            synced: Vec::new(),
+            slept: Nanos::ZERO,
+            server: None,
+            threads: false,
+            reads_before_write: !stack.without.has(Mechanism::ReadBeforeWrite),
+            heeds_congestion: !stack.without.has(Mechanism::Congestion),
+            tasks: Vec::new(),
+            sleepers: Vec::new(),
+            runs: Runs::default(),
+            runnable: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            sequence: 0,
+            readers: vec![Reader::default(); processes as usize],
+            read_ahead_pages: (stack.read_ahead.0 / PAGE) as u32,
+            flusher: Flusher::new(kernel, stack.wbt),
+            pace: Pace::default(),
+            journal: Journal::new(rules.journal, journal_at.unwrap_or(0), JOURNAL.0),
+            counts: Counts::default(),
+            rules,
+            volume,
+        };
+        for context in contexts {
+            machine.join(*context);
+        }
+        machine.sleepers.resize_with(processes as usize + 2, VecDeque::new);
+        machine
+    }
+
+    /// A new task; a thread of its own when it begins with a frame.
+    pub fn join(&mut self, context: Context) -> TaskId {
+        let process = context.process as usize;
+        if self.sleepers.len() <= process {
+            self.sleepers.resize_with(process + 1, VecDeque::new);
+        }
+        self.tasks.push(Task {
+            context,
+            frames: Vec::new(),
+            state: State::Running,
+            pending: 0,
+            asleep: None,
+            timer: 0,
+            plugged: false,
+            failed: false,
+            written: 0,
+            congested: false,
+            dirtied: 0,
+            last_dirtied: Nanos::ZERO,
+        });
+        (self.tasks.len() - 1) as TaskId
+    }
+
+    /// Starts the kernel's own threads, in contexts after all others.
+    pub fn start_threads(&mut self) {
+        self.threads = true;
+        let process = self.sleepers.len() as u32;
+        let flusher = self.join(Context::of(process));
+        self.flusher.task = flusher;
+        self.start(flusher, &[Frame::Patrol(Patrol::default())]);
+        if self.rules.journal.is_some() {
+            let journal = self.join(Context::of(process + 1));
+            self.journal.task = journal;
+            self.start(journal, &[Frame::Commit(Commit::Idle)]);
+        }
+    }
+
+    /// Gives an idle task something to do: the last frame first.
+    pub fn start(&mut self, task: TaskId, frames: &[Frame]) {
+        let at = &mut self.tasks[task as usize];
+        at.frames.extend_from_slice(frames);
+        at.state = State::Running;
+        at.failed = false;
+        self.runnable.push_back(task);
+    }
+
+    /// What it counts and holds, for the counters of a second.
+    pub fn gauges(&self) -> Gauges {
+        let database = self.server.as_ref().map(Server::counters).unwrap_or_default();
+        let (hits, misses) = self.cache.found();
+        Gauges {
+            calls: self.threads,
+            counts: self.counts,
+            hits,
+            misses,
+            cached: self.cache.len(),
+            dirty: self.cache.dirty(),
+            under_write: self.cache.under_write(),
+            database,
+        }
+    }
+
+    pub fn failed(&self, task: TaskId) -> bool {
+        self.tasks[task as usize].failed
+    }
+
+    #[inline]
+    pub fn next_event(&self) -> Option<Nanos> {
+        let timer = self.timers.peek().map(|Reverse((at, ..))| *at);
+        match (self.volume.next_event(), timer) {
+            (Some(volume), Some(timer)) => Some(volume.min(timer)),
+            (volume, timer) => volume.or(timer),
+        }
+    }
+
+    /// Lets timers end that are over.
+    #[inline]
+    pub fn end_timers(&mut self) {
+        while let Some(Reverse((at, timer, task))) = self.timers.peek().copied() {
+            if at > self.now {
+                return;
+            }
+            self.timers.pop();
+            if self.tasks[task as usize].timer == timer {
+                self.wake_task(task);
+            }
+        }
+    }
+
+    /// Lets everybody go on who can.
+    #[inline]
+    pub fn settle(&mut self) {
+        while let Some(task) = self.runnable.pop_front() {
+            self.run(task);
+        }
+    }
+
+    fn run(&mut self, id: TaskId) {
+        loop {
+            if self.tasks[id as usize].asleep.is_some() {
+                self.tasks[id as usize].state = State::Asleep;
+                return;
+            }
+            let Some(frame) = self.tasks[id as usize].frames.pop() else {
+                self.unplug(id);
+                self.finished.push(id);
+                return;
+            };
+            let step = match frame {
+                Frame::Read(call) => self.read(id, call),
+                Frame::Write(call) => self.write(id, call),
+                Frame::Direct(call) => self.direct(id, call),
+                Frame::Sync(call) => self.sync(id, call),
+                Frame::WriteOut(out) => self.write_out(id, out),
+                Frame::Throttle => self.throttle(id),
+                Frame::Patrol(patrol) => self.patrol(id, patrol),
+                Frame::Commit(commit) => self.commit(id, commit),
+                Frame::Server(stage) => self.serve(id, stage),
+            };
+            let task = &mut self.tasks[id as usize];
+            match step {
+                Step::Done => {}
+                Step::Again(frame) => task.frames.push(frame),
+                Step::Call(frame, called) => task.frames.extend([frame, called]),
+                Step::Io(frame) => {
+                    task.frames.push(frame);
+                    if task.asleep.is_none() && task.pending > 0 {
+                        task.state = State::InIo;
+                        self.unplug(id);
+                        return;
+                    }
+                }
+                Step::Wait(frame) => {
+                    task.frames.push(frame);
+                    task.state = State::Parked;
+                    self.unplug(id);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn unplug(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id as usize];
+        if std::mem::take(&mut task.plugged) {
+            let process = task.context.process;
+            self.volume.unplug(process, self.now);
+        }
+    }
+
+    /// What a parked task waits for has come.
+    pub fn wake_task(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id as usize];
+        if task.state == State::Parked {
+            task.state = State::Running;
+            task.timer = 0;
+            self.runnable.push_back(id);
+        }
+    }
+
+    /// Parks a task until then, unless it is woken before.
+    fn set_timer(&mut self, id: TaskId, until: Nanos) {
+        self.sequence += 1;
+        self.tasks[id as usize].timer = self.sequence;
+        self.timers.push(Reverse((until.max(self.now), self.sequence, id)));
+    }
+
+    /// Hands a bio over; without a free request the task sleeps once its step is over.
+    fn submit(&mut self, id: TaskId, mut bio: Bio) {
+        let task = &mut self.tasks[id as usize];
+        bio.context = task.context;
+        task.plugged = true;
+        self.outstanding += 1;
+        match self.volume.submit(bio, self.now) {
+            Submitted::Accepted => {
+                self.hash.add(self.now, EventKind::Submitted, bio.start.0);
+            }
+            Submitted::MustWait => {
+                self.outstanding -= 1;
+                task.asleep = Some((bio, self.now));
+                self.hash.add(self.now, EventKind::Slept, bio.id);
+                self.sleepers[bio.context.process as usize].push_back(Sleeper::Task(id));
+            }
+        }
+    }
+
+    /// A bio of a task's own, for whose completion it waits.
+    fn submit_own(&mut self, id: TaskId, op: Op, start: u64, count: u64, fua: bool) {
+        self.tasks[id as usize].pending += 1;
+        let bio = Bio {
+            id: OF_TASK | u64::from(id),
+            op,
+            start: Sectors(start),
+            count: Sectors(count),
+            sync: true,
+            fua,
+            context: Context::default(),
+        };
+        self.submit(id, bio);
+    }
+
+    /// A flush of all devices, for whose end a task waits.
+    fn submit_flush(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id as usize];
+        let bio = Bio {
+            id: OF_TASK | u64::from(id),
+            op: Op::Flush,
+            start: Sectors(0),
+            count: Sectors(0),
+            sync: true,
+            fua: false,
+            context: task.context,
+        };
+        task.plugged = true;
+        let flushes = self.volume.flush(bio, self.now);
+        task.pending += flushes;
+        self.outstanding += u64::from(flushes);
+        self.hash.add(self.now, EventKind::Submitted, u64::MAX);
+    }
+
+    /// Has a run's pages read or written; `sync`: somebody waits for it.
+    fn submit_run(&mut self, id: TaskId, run: Run, sync: bool) -> u32 {
+        let (file, first, count) = (run.file, run.first, run.count);
+        let op = if run.write { Op::Write } else { Op::Read };
+        let name = self.runs.begin(Run { live: true, ..run });
+        for index in first..first + count {
+            let Some(slot) = self.cache.peek(file, index) else { continue };
+            if op == Op::Write {
+                self.cache.begin_write(slot, name);
+                self.files[file as usize].dirty.remove(index);
+            } else {
+                let page = &mut self.cache[slot];
+                (page.run, page.reading) = (Some(name), true);
+            }
+        }
+        let start = self.files[file as usize].sector(u64::from(first) * PAGE_SECTORS);
+        let bio = Bio {
+            id: OF_RUN | u64::from(name),
+            op,
+            start: Sectors(start),
+            count: Sectors(u64::from(count) * PAGE_SECTORS),
+            sync,
+            fua: false,
+            context: Context::default(),
+        };
+        self.submit(id, bio);
+        name
+    }
+
+    fn wait_for_run(&mut self, id: TaskId, run: u32) {
+        self.runs.wait(run, id);
+        self.tasks[id as usize].pending += 1;
+    }
+
+    /// How many pages from `page` may go in one bio.
+    fn pages_in_bio(&self, file: u16, page: u32) -> u32 {
+        let file = &self.files[file as usize];
+        let start = file.sector(u64::from(page) * PAGE_SECTORS);
+        let room = (self.volume.room(start) / PAGE_SECTORS).max(1);
+        room.min(file.pages_together(page)).min(1 << 20) as u32
+    }
+
+    /// A client's slot on the direct path found no free request.
+    pub fn sleep_slot(&mut self, process: u32, slot: u32) {
+        self.sleepers[process as usize].push_back(Sleeper::Slot(slot));
+    }
+
+    /// A process that slept may try again: a task does at once, a slot is returned.
+    pub fn wake(&mut self, process: u32) -> Option<u32> {
+        match self.sleepers[process as usize].pop_front()? {
+            Sleeper::Slot(slot) => Some(slot),
+            Sleeper::Task(id) => {
+                let (bio, since) = self.tasks[id as usize].asleep.take()?;
+                self.submit(id, bio);
+                let task = &mut self.tasks[id as usize];
+                match &mut task.asleep {
+                    Some((_, still)) => *still = since,
+                    None => {
+                        self.slept += self.now - since;
+                        task.state = State::Running;
+                        self.runnable.push_back(id);
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// A bio is done. One of the direct path is not the machine's: its slot is returned.
+    #[inline]
+    pub fn complete(&mut self, bio: &BioDone) -> Option<u32> {
+        self.outstanding -= 1;
+        self.hash.add(bio.at, EventKind::Done, bio.id);
+        if bio.id < OF_TASK {
+            return Some(bio.id as u32);
+        }
+        let name = bio.id as u32;
+        if bio.id & OF_TASK != 0 {
+            self.tasks[name as usize].failed |= bio.path == Path::OutOfRange;
+            self.io_done(name);
+        } else {
+            self.end_run(name);
+        }
+        None
+    }
+
+    fn io_done(&mut self, id: TaskId) {
+        let task = &mut self.tasks[id as usize];
+        task.pending -= 1;
+        if task.pending == 0 && task.state == State::InIo {
+            task.state = State::Running;
+            self.runnable.push_back(id);
+        }
+    }
+
+    fn end_run(&mut self, name: u32) {
+        let mut run = self.runs.end(name);
+        for index in run.first..run.first + run.count {
+            if let Some(slot) = self.cache.peek(run.file, index) {
+                self.cache.end_run(slot, run.write);
+            }
+        }
+        for task in run.waiters.drain(..) {
+            self.io_done(task);
+        }
+        if run.write {
+            self.pace.written += u64::from(run.count);
+            self.write_ended(run.background);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Holding writers back while too much is dirty.
+
+use super::write_back::{Mode, WriteOut};
+use super::{BY_WRITER, Frame, Machine, Step, TaskId};
+use blocklayer::Kernel;
+use device::Device;
+use units::Nanos;
+
+/// How fast pages were written of late, from 3.2 on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Pages written since the beginning.
+    pub written: u64,
+    /// Pages a second, smoothed.
+    rate: f64,
+    /// Tasks that write.
+    dirtiers: f64,
+    seen: u64,
+    at: Nanos,
+}
+
+impl Default for Pace {
+    /// A device is taken for one of 100 MB/s until it is known.
+    fn default() -> Self {
+        Pace { written: 0, rate: 25_600.0, dirtiers: 1.0, seen: 0, at: Nanos::ZERO }
+    }
+}
+
+/// How often the pace is looked at.
+const LOOK: Nanos = Nanos::from_millis(200);
+/// The longest pause.
+const PAUSE_MOST: Nanos = Nanos::from_millis(200);
+/// The shortest: less is saved up.
+const PAUSE_LEAST: Nanos = Nanos::from_millis(10);
+/// How long a writer that is over the limit waits for congestion to pass.
+const WAIT: Nanos = Nanos::from_millis(100);
+
+impl<D: Device + ?Sized> Machine<D> {
+    /// Pages of dirty data above which the flusher works in the background, and above which writers
+    /// are held back: vm.dirty_background_ratio and vm.dirty_ratio of the memory.
+    pub(super) fn thresholds(&self) -> (u64, u64) {
+        let memory = self.cache.most();
+        match self.kernel {
+            Kernel::V2_6_18 => (memory / 10, memory * 2 / 5),
+            _ => (memory / 10, memory / 5),
+        }
+    }
+
+    fn unclean(&self) -> u64 {
+        self.cache.dirty() + self.cache.under_write()
+    }
+
+    /// Looks whether the flusher has to work, and whether this writer is held back.
+    pub(super) fn must_balance(&mut self, id: TaskId) -> bool {
+        let unclean = self.unclean();
+        let (background, most) = self.thresholds();
+        if unclean > background {
+            self.wake_flusher();
+        }
+        if self.kernel < Kernel::V3_10 {
+            return unclean > most;
+        }
+        if unclean <= (background + most) / 2 {
+            self.tasks[id as usize].dirtied = 0;
+            return false;
+        }
+        let pause = self.pause(id, unclean);
+        pause >= PAUSE_LEAST
+    }
+
+    /// Before 3.2 a writer over the limit writes back itself, until it is below; later it pauses, so
+    /// that all writers together go at the device's pace ("No-I/O dirty throttling").
+    pub(super) fn throttle(&mut self, id: TaskId) -> Step {
+        let unclean = self.unclean();
+        if self.kernel >= Kernel::V3_10 {
+            let pause = self.pause(id, unclean).min(PAUSE_MOST);
+            self.tasks[id as usize].dirtied = 0;
+            if pause < PAUSE_LEAST {
+                return Step::Done;
+            }
+            self.counts.throttled += pause;
+            self.set_timer(id, self.now + pause);
+            return Step::Wait(Frame::Throttle);
+        }
+        if unclean <= self.thresholds().1 {
+            return Step::Done;
+        }
+        let task = &mut self.tasks[id as usize];
+        let tried = std::mem::replace(&mut task.congested, false);
+        if tried {
+            self.counts.throttled += WAIT;
+            self.set_timer(id, self.now + WAIT);
+            return Step::Wait(Frame::Throttle);
+        }
+        // What it finds nothing to write for, it waits for.
+        match self.next_dirty_file() {
+            Some(file) => {
+                self.tasks[id as usize].congested = true;
+                let out = WriteOut::some_of(file, Mode::Blocking(BY_WRITER), self.cursor_of(file));
+                Step::Call(Frame::Throttle, Frame::WriteOut(out))
+            }
+            None => {
+                self.counts.throttled += WAIT;
+                self.set_timer(id, self.now + WAIT);
+                Step::Wait(Frame::Throttle)
+            }
+        }
+    }
+
+    /// How long a task that dirtied so much should pause: its share of the device's pace, less the
+    /// nearer the limit is. The position's weight is 1 + ((setpoint − dirty)/(limit − setpoint))³.
+    fn pause(&mut self, id: TaskId, unclean: u64) -> Nanos {
+        self.look_at_pace();
+        let (background, most) = self.thresholds();
+        let free = (background + most) / 2;
+        let setpoint = ((free + most) / 2) as f64;
+        let x = (setpoint - unclean as f64) / (most as f64 - setpoint).max(1.0);
+        let weight = (1.0 + x.powi(3)).clamp(0.01, 2.0);
+        let rate = (self.pace.rate / self.pace.dirtiers * weight).max(1.0);
+        Nanos::from_secs_f64(f64::from(self.tasks[id as usize].dirtied) / rate)
+    }
+
+    fn look_at_pace(&mut self) {
+        let span = self.now - self.pace.at;
+        if span < LOOK {
+            return;
+        }
+        let recent = self.now.saturating_sub(Nanos::from_secs(1));
+        let writes = |task: &&super::Task| task.last_dirtied >= recent;
+        self.pace.dirtiers = self.tasks.iter().filter(writes).count().max(1) as f64;
+        let rate = (self.pace.written - self.pace.seen) as f64 / span.as_secs_f64();
+        // Smoothed over about three seconds.
+        let share = (span.as_secs_f64() / 3.0).min(1.0);
+        if rate > 0.0 {
+            self.pace.rate += (rate - self.pace.rate) * share;
+        }
+        (self.pace.seen, self.pace.at) = (self.pace.written, self.now);
+    }
+}

@@ -1,0 +1,54 @@
+//! Runs of pages on their way from or to the device.
+
+use crate::machine::TaskId;
+
+/// Neighbouring pages of a file that are read or written with one bio.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Run {
+    pub file: u16,
+    pub first: u32,
+    pub count: u32,
+    pub write: bool,
+    /// By the flusher, which write-back throttling counts.
+    pub background: bool,
+    pub live: bool,
+    pub waiters: Vec<TaskId>,
+}
+
+/// All of them, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Runs {
+    all: Vec<Run>,
+    free: Vec<u32>,
+}
+
+impl Runs {
+    pub fn begin(&mut self, run: Run) -> u32 {
+        match self.free.pop() {
+            Some(name) => {
+                self.all[name as usize] = run;
+                name
+            }
+            None => {
+                self.all.push(run);
+                (self.all.len() - 1) as u32
+            }
+        }
+    }
+
+    pub fn end(&mut self, name: u32) -> Run {
+        self.free.push(name);
+        std::mem::take(&mut self.all[name as usize])
+    }
+
+    /// Has `task` told when a run ends.
+    pub fn wait(&mut self, name: u32, task: TaskId) {
+        self.all[name as usize].waiters.push(task);
+    }
+
+    /// Writes of a file that are on their way.
+    pub fn writes_of(&self, file: u16) -> Vec<u32> {
+        let of = |(_, run): &(usize, &Run)| run.live && run.write && run.file == file;
+        self.all.iter().enumerate().filter(of).map(|(name, _)| name as u32).collect()
+    }
+}

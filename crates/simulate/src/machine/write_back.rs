@@ -1,0 +1,317 @@
+//! Write-back: sweeping a file's dirty pages out, and the flusher's thread.
+
+use super::run::Run;
+use super::{BY_FLUSHER, Frame, Machine, Step, TaskId};
+use blocklayer::Kernel;
+use device::Device;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// How often the flusher looks for what is old (vm.dirty_writeback_centisecs) …
+const WAKE_UP: Nanos = Nanos::from_secs(5);
+/// … which is what has been dirty for so long (vm.dirty_expire_centisecs).
+const EXPIRY: Nanos = Nanos::from_secs(30);
+/// Pages that are written of one file before another has its turn.
+const CHUNK: u32 = 1024;
+/// How long the flusher waits at most for congestion to pass.
+const HOLD_OFF: Nanos = Nanos::from_millis(100);
+
+/// On whose behalf pages are written; what is in it is the index of what is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The flusher's.
+    Background,
+    /// A writer's who is held back: it sleeps for requests.
+    Blocking(usize),
+    /// fsync's: nothing is left out.
+    Sync(usize),
+}
+
+/// A sweep over a file's dirty pages in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WriteOut {
+    pub file: u16,
+    cursor: u32,
+    /// The first page that is not written any more; None: to the end, and then once from the start.
+    stop: Option<u32>,
+    from: u32,
+    budget: u32,
+    mode: Mode,
+    written: u32,
+}
+
+impl WriteOut {
+    /// All dirty pages.
+    pub fn all_of(file: u16, mode: Mode) -> Self {
+        let (budget, stop) = (u32::MAX, Some(u32::MAX));
+        WriteOut { file, cursor: 0, stop, from: 0, budget, mode, written: 0 }
+    }
+
+    /// A chunk, from where the last sweep stopped, going round once.
+    pub fn some_of(file: u16, mode: Mode, from: u32) -> Self {
+        WriteOut { file, cursor: from, stop: None, from, budget: CHUNK, mode, written: 0 }
+    }
+}
+
+/// What the flusher does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Patrol {
+    /// Looks for something to do.
+    #[default]
+    Look,
+    /// A chunk of a file was written, because too much was dirty or because it was old.
+    Wrote(u16),
+}
+
+/// The flusher's state: one thread a device, as from 2.6.32 on; pdflush comes to the same, since one
+/// of its threads at most works on a queue.
+#[derive(Debug)]
+pub(crate) struct Flusher {
+    pub task: TaskId,
+    /// It waits for congestion to pass.
+    holding_off: bool,
+    /// Backs off from a congested queue: before the flusher had a thread for each device.
+    backs_off: bool,
+    /// The file whose turn it was.
+    last: u16,
+    throttling: Throttling,
+}
+
+impl Flusher {
+    pub fn new(kernel: Kernel, wbt: Nanos) -> Self {
+        let on = kernel == Kernel::V6_12 && wbt > Nanos::ZERO;
+        Flusher {
+            task: 0,
+            holding_off: false,
+            backs_off: kernel == Kernel::V2_6_18,
+            last: 0,
+            throttling: Throttling { target: on.then_some(wbt), ..Throttling::default() },
+        }
+    }
+}
+
+/// Write-back throttling (blk-wbt, as it was described when it was proposed): how many background
+/// writes may be out. A window in which no read was fast enough halves it, one without complaint
+/// lets it grow again.
+#[derive(Debug, Default)]
+struct Throttling {
+    target: Option<Nanos>,
+    depth: u32,
+    out: u32,
+    waiting: VecDeque<TaskId>,
+    window: Nanos,
+    fastest: Option<Nanos>,
+}
+
+const WINDOW: Nanos = Nanos::from_millis(100);
+
+impl<D: Device + ?Sized> Machine<D> {
+    pub(super) fn cursor_of(&self, file: u16) -> u32 {
+        self.files[file as usize].cursor
+    }
+
+    /// The next file, in turn, that has dirty pages.
+    pub(super) fn next_dirty_file(&mut self) -> Option<u16> {
+        let count = self.files.len() as u16;
+        let turns = (1..=count).map(|step| (self.flusher.last + step) % count);
+        let found = turns.into_iter().find(|file| !self.files[*file as usize].dirty.is_empty())?;
+        self.flusher.last = found;
+        Some(found)
+    }
+
+    pub(super) fn write_out(&mut self, id: TaskId, mut out: WriteOut) -> Step {
+        loop {
+            let background = out.mode == Mode::Background;
+            let congested = background && self.flusher.backs_off && self.volume.congested(true);
+            if congested && self.heeds_congestion {
+                self.tasks[id as usize].congested = true;
+                return self.end_sweep(id, out);
+            }
+            let Some(page) = self.next_page(&mut out) else { return self.end_sweep(id, out) };
+            let running = self.cache.peek(out.file, page).and_then(|slot| self.cache[slot].run);
+            if let Some(run) = running {
+                if matches!(out.mode, Mode::Sync(_)) {
+                    self.wait_for_run(id, run);
+                    return Step::Io(Frame::WriteOut(out));
+                }
+                out.cursor = page.saturating_add(1);
+                continue;
+            }
+            if background && !self.throttling_allows(id) {
+                return Step::Wait(Frame::WriteOut(out));
+            }
+            let count = self.neighbours(&out, page);
+            let run = Run {
+                file: out.file,
+                first: page,
+                count,
+                write: true,
+                background,
+                ..Run::default()
+            };
+            let by = match out.mode {
+                Mode::Background => BY_FLUSHER,
+                Mode::Blocking(by) | Mode::Sync(by) => by,
+            };
+            self.counts.written[by] += u64::from(count);
+            self.submit_run(id, run, matches!(out.mode, Mode::Sync(_)));
+            out.cursor = page.saturating_add(count);
+            out.budget = out.budget.saturating_sub(count);
+            out.written += count;
+            if self.tasks[id as usize].asleep.is_some() {
+                return Step::Again(Frame::WriteOut(out));
+            }
+        }
+    }
+
+    /// The next dirty page of a sweep, once round the file if it may.
+    fn next_page(&self, out: &mut WriteOut) -> Option<u32> {
+        if out.budget == 0 {
+            return None;
+        }
+        let dirty = &self.files[out.file as usize].dirty;
+        if let Some(page) =
+            dirty.next(out.cursor).filter(|page| Some(*page) < out.stop.or(Some(u32::MAX)))
+        {
+            return Some(page);
+        }
+        if out.stop.is_some() || out.from == 0 {
+            return None;
+        }
+        (out.cursor, out.stop) = (0, Some(out.from));
+        dirty.next(0).filter(|page| *page < out.from)
+    }
+
+    /// How many dirty pages from `page` go in one bio.
+    fn neighbours(&self, out: &WriteOut, page: u32) -> u32 {
+        if self.rules.page_by_page {
+            return 1;
+        }
+        let dirty = &self.files[out.file as usize].dirty;
+        let most = self.pages_in_bio(out.file, page).min(out.budget);
+        let idle = |index| {
+            self.cache.peek(out.file, index).is_some_and(|slot| self.cache[slot].run.is_none())
+        };
+        let mut count = 1;
+        while count < most && dirty.next(page + count) == Some(page + count) && idle(page + count) {
+            count += 1;
+        }
+        count
+    }
+
+    fn end_sweep(&mut self, id: TaskId, out: WriteOut) -> Step {
+        let file = &mut self.files[out.file as usize];
+        if out.mode != Mode::Sync(super::BY_SYNC) {
+            file.cursor = out.cursor;
+        }
+        if file.dirty.is_empty() {
+            file.dirtied = None;
+        }
+        self.tasks[id as usize].written = out.written;
+        Step::Done
+    }
+
+    /// The flusher: above the background threshold it writes chunk by chunk, file after file, until
+    /// it is below; every 5 s it writes what has been dirty for 30 s.
+    pub(super) fn patrol(&mut self, id: TaskId, patrol: Patrol) -> Step {
+        self.flusher.holding_off = false;
+        if let Patrol::Wrote(file) = patrol {
+            let task = &mut self.tasks[id as usize];
+            let congested = std::mem::take(&mut task.congested);
+            if congested {
+                self.counts.held_off += 1;
+                self.flusher.holding_off = true;
+                self.set_timer(id, self.now + HOLD_OFF);
+                return Step::Wait(Frame::Patrol(Patrol::Look));
+            }
+            let written = self.tasks[id as usize].written;
+            let all_on_their_way = written == 0;
+            // Written once round, it is no longer old, whatever was dirtied meanwhile.
+            if written < CHUNK && self.files[file as usize].dirtied.is_some() {
+                self.files[file as usize].dirtied = Some(self.now);
+            }
+            if all_on_their_way {
+                self.set_timer(id, self.now + HOLD_OFF);
+                return Step::Wait(Frame::Patrol(Patrol::Look));
+            }
+        }
+        let (background, _) = self.thresholds();
+        let over = self.cache.dirty() + self.cache.under_write() > background;
+        let file = match over {
+            true => self.next_dirty_file(),
+            false => self.next_old_file(),
+        };
+        let Some(file) = file else {
+            self.set_timer(id, Nanos((self.now.0 / WAKE_UP.0 + 1) * WAKE_UP.0));
+            return Step::Wait(Frame::Patrol(Patrol::Look));
+        };
+        let out = WriteOut::some_of(file, Mode::Background, self.cursor_of(file));
+        Step::Call(Frame::Patrol(Patrol::Wrote(file)), Frame::WriteOut(out))
+    }
+
+    fn next_old_file(&self) -> Option<u16> {
+        let old = |file: &super::File| {
+            !file.dirty.is_empty() && file.dirtied.is_some_and(|at| at + EXPIRY <= self.now)
+        };
+        self.files.iter().position(old).map(|file| file as u16)
+    }
+
+    /// There may be something to do.
+    pub(super) fn wake_flusher(&mut self) {
+        if !self.flusher.holding_off {
+            self.wake_task(self.flusher.task);
+        }
+    }
+
+    /// Whether the flusher may have one more write out; it is woken when it may.
+    fn throttling_allows(&mut self, id: TaskId) -> bool {
+        let depth = self.volume.config().nr_requests;
+        let throttling = &mut self.flusher.throttling;
+        if throttling.target.is_none() {
+            return true;
+        }
+        if throttling.depth == 0 {
+            throttling.depth = (depth * 3 / 4).max(1);
+        }
+        // The background has half of what is allowed in all.
+        if throttling.out >= throttling.depth.div_ceil(2) {
+            throttling.waiting.push_back(id);
+            return false;
+        }
+        throttling.out += 1;
+        true
+    }
+
+    /// A write of pages has ended.
+    pub(super) fn write_ended(&mut self, background: bool) {
+        if background && self.flusher.throttling.target.is_some() {
+            let throttling = &mut self.flusher.throttling;
+            throttling.out = throttling.out.saturating_sub(1);
+            if let Some(task) = throttling.waiting.pop_front() {
+                self.wake_task(task);
+            }
+        }
+        if self.flusher.holding_off && !self.volume.congested(true) {
+            self.flusher.holding_off = false;
+            self.wake_task(self.flusher.task);
+        }
+    }
+
+    /// Write-back throttling watches how long reads take.
+    #[inline]
+    pub fn watch_read(&mut self, took: Nanos) {
+        let most = (self.volume.config().nr_requests * 3 / 4).max(1);
+        let throttling = &mut self.flusher.throttling;
+        let Some(target) = throttling.target else { return };
+        throttling.fastest = Some(throttling.fastest.map_or(took, |fastest| fastest.min(took)));
+        if self.now < throttling.window + WINDOW {
+            return;
+        }
+        throttling.window = self.now;
+        let fastest = throttling.fastest.take().unwrap_or(Nanos::ZERO);
+        throttling.depth = match fastest > target {
+            true => (throttling.depth / 2).max(1),
+            false => (throttling.depth * 2).clamp(1, most),
+        };
+    }
+}
