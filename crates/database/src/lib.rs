@@ -33,4 +33,4 @@ pub use running::{Endpoint, Running};
 pub use server::{Place, Programs, Settings};
 pub use servers::url::Claim;
 pub use session::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId};
-pub use workloads::{Shape, check_data};
+pub use workloads::{Shape, check_data, tpcc::conditions::check as check_conditions};

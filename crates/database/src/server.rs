@@ -185,7 +185,9 @@ impl Programs {
             "make a data directory in {}",
             place.data.display()
         )))?;
-        let command = logged(command, place)?;
+        // A log of its own: initdb's advice is no sign of trouble.
+        let log = place.run.join("installation");
+        let command = logged(command, &log)?;
         let process = changes.start_process(
             command,
             "preparing a database",
@@ -197,7 +199,7 @@ impl Programs {
             return Err(DatabaseError::Server(format!(
                 "{} could not make its data directory: {}",
                 self.title(),
-                crate::log::last_words(&place.log())
+                crate::log::last_words(&log)
             )));
         }
         let workers = 16;
@@ -226,7 +228,7 @@ impl Programs {
             "write the server's configuration for {}",
             place.data.display()
         )))?;
-        let command = logged(command, place)?;
+        let command = logged(command, &place.log())?;
         let (death, endpoint) = match self {
             Programs::MariaDb(_) => {
                 (libc_signal::KILL, Endpoint::MySqlSocket { socket: place.run.join("socket") })
@@ -310,10 +312,9 @@ mod libc_signal {
 }
 
 /// With all that it prints in its log.
-fn logged(mut command: Command, place: &Place) -> Result<Command, DatabaseError> {
-    let path = place.log();
+fn logged(mut command: Command, path: &Path) -> Result<Command, DatabaseError> {
     let open = || {
-        let out = OpenOptions::new().create(true).append(true).open(&path)?;
+        let out = OpenOptions::new().create(true).append(true).open(path)?;
         Ok((out.try_clone()?, out))
     };
     let (out, err) =
