@@ -171,9 +171,8 @@ impl World for EmulatedWorld {
         }
         offer.current.insert(Factor::Scheduler, level(usual.scheduler));
         offer.current.insert(Factor::NrRequests, level(usual.nr_requests));
-        if offer.current.contains_key(&Factor::WbtLatUsec) {
-            let wbt = if emulate::rotates(&self.profile) { 75_000 } else { 2_000 };
-            offer.current.insert(Factor::WbtLatUsec, level(wbt));
+        if let Some(wbt) = offer.current.get_mut(&Factor::WbtLatUsec) {
+            *wbt = level(if emulate::rotates(&self.profile) { 75_000 } else { 2_000 });
         }
         let (limit, why) = (self.capacity, format!("{} has {}", self.profile.name, self.capacity));
         if self.makes_filesystems() {
