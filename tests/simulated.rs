@@ -91,19 +91,27 @@ fn settings_that_a_kernel_level_does_not_have() {
 fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
     let place = Place::new();
     let plan = |words: &[&str]| {
-        let all: Vec<&str> = ["plan", "simulated:hdd-15k"].iter().chain(words).copied().collect();
+        let all: Vec<&str> =
+            ["plan", "simulated:hdd-15k@3.10"].iter().chain(words).copied().collect();
         place.run(&all)
     };
-    plan(&["--sync", "direct,buffered"]).expect(2).complains_of(&["buffered", "page cache"]);
+    plan(&["--filesystems", "btrfs,ext4"]).expect(2).complains_of(&["btrfs", "ext3, ext4 and xfs"]);
+    plan(&["--sync", "direct,buffered", "--page-cache", "1M"])
+        .expect(2)
+        .complains_of(&["page cache", "16 MiB"]);
     for (flag, levels, reason) in [
-        ("--filesystems", "ext4,xfs", "filesystems are not modelled"),
-        ("--wbt", "0,2000", "write-back throttling"),
-        ("--read-ahead", "0,128", "read-ahead"),
+        ("--wbt", "0,2000", "modelled at kernel 6.12"),
         ("--engine", "io_uring,sync", "clients are simulated"),
     ] {
         let ended = plan(&["--schedulers", "all", flag, levels]).expect(0);
         let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("Dropped") && words.contains(reason), "{flag}:\n{}", ended.out);
+    }
+    for (flag, levels) in
+        [("--sync", "direct,buffered"), ("--filesystems", "ext4,xfs"), ("--read-ahead", "0,128")]
+    {
+        let ended = plan(&[flag, levels]).expect(0);
+        assert!(!ended.out.contains("Dropped"), "{flag}:\n{}", ended.out);
     }
 }
 
