@@ -91,19 +91,27 @@ fn settings_that_a_kernel_level_does_not_have() {
 fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
     let place = Place::new();
     let plan = |words: &[&str]| {
-        let all: Vec<&str> = ["plan", "simulated:hdd-15k"].iter().chain(words).copied().collect();
+        let all: Vec<&str> =
+            ["plan", "simulated:hdd-15k@3.10"].iter().chain(words).copied().collect();
         place.run(&all)
     };
-    plan(&["--sync", "direct,buffered"]).expect(2).complains_of(&["buffered", "page cache"]);
+    plan(&["--filesystems", "btrfs,ext4"]).expect(2).complains_of(&["btrfs", "ext3, ext4 and xfs"]);
+    plan(&["--sync", "direct,buffered", "--page-cache", "1M"])
+        .expect(2)
+        .complains_of(&["page cache", "16 MiB"]);
     for (flag, levels, reason) in [
-        ("--filesystems", "ext4,xfs", "filesystems are not modelled"),
-        ("--wbt", "0,2000", "write-back throttling"),
-        ("--read-ahead", "0,128", "read-ahead"),
+        ("--wbt", "0,2000", "modelled at kernel 6.12"),
         ("--engine", "io_uring,sync", "clients are simulated"),
     ] {
         let ended = plan(&["--schedulers", "all", flag, levels]).expect(0);
         let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("Dropped") && words.contains(reason), "{flag}:\n{}", ended.out);
+    }
+    for (flag, levels) in
+        [("--sync", "direct,buffered"), ("--filesystems", "ext4,xfs"), ("--read-ahead", "0,128")]
+    {
+        let ended = plan(&[flag, levels]).expect(0);
+        assert!(!ended.out.contains("Dropped"), "{flag}:\n{}", ended.out);
     }
 }
 
@@ -171,4 +179,95 @@ fn events_are_the_same_on_one_and_two_threads_and_can_be_drawn() {
     let place = Place::new();
     compare(&place, &["simulated:hdd-15k", "--schedulers", "all"]).expect(0);
     place.run(&["report", "last", "--events"]).expect(2).complains_of(&["--events"]);
+}
+
+/// What fio really recorded, replayed in each mode.
+#[test]
+fn a_trace_that_fio_recorded_is_replayed() {
+    let place = Place::new();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let fio = std::process::Command::new("fio")
+        .args(["--name=a", "--size=16m", "--rw=randrw", "--bs=4k", "--number_ios=200"])
+        .arg(format!("--filename={}", data.display()))
+        .arg(format!("--write_iolog={}", log.display()))
+        .output();
+    let fio = match fio {
+        Ok(fio) if fio.status.success() => fio,
+        _ => {
+            eprintln!("SKIPPED: there is no fio that works here: its trace is not replayed");
+            return;
+        }
+    };
+    drop(fio);
+    let log = log.to_str().unwrap();
+    for mode in ["open", "closed", "asap"] {
+        let words = ["compare", "simulated:hdd-15k", "--schedulers", "all", "--replay", log];
+        let all: Vec<&str> = words.iter().chain(&["--replay-mode", mode]).copied().collect();
+        let ended = place.run(&all).expect(0);
+        for word in ["replay of", "(simulated)", "trace (fio) has 200 requests", "Verdict"] {
+            assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+        }
+        assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    }
+
+    let text = std::fs::read_to_string(log).unwrap();
+    let broken = place.path().join("broken");
+    std::fs::write(&broken, format!("{text}17 nonsense\n")).unwrap();
+    let broken = broken.to_str().unwrap();
+    let words = ["compare", "simulated:hdd-15k", "--schedulers", "all", "--replay", broken];
+    let line = format!("line {}", text.lines().count() + 1);
+    place.run(&words).expect(2).complains_of(&[&line, "--skip-bad"]);
+    let all: Vec<&str> = words.iter().chain(&["--skip-bad"]).copied().collect();
+    let ended = place.run(&all).expect(0);
+    assert!(ended.out.contains("1 broken lines"), "{}", ended.out);
+
+    let with = |more: &[&str]| {
+        let all: Vec<&str> =
+            words[..4].iter().chain(&["--replay", log]).chain(more).copied().collect();
+        place.run(&all).expect(2)
+    };
+    with(&["--patterns", "randread"]).complains_of(&["pattern", "trace"]);
+    with(&["--depths", "4"]).complains_of(&["depth", "asap"]);
+    with(&["--replay-mode", "sideways"]).complains_of(&["sideways", "closed"]);
+    with(&["--replay-format", "csv"]).complains_of(&["'csv'", "blkparse"]);
+    with(&["--size", "1M"]).complains_of(&["reaches"]);
+    let real = ["compare", "/tmp", "--replay", log];
+    place.run(&real).expect(2).complains_of(&["simulated world"]);
+    let missing = ["compare", "simulated:hdd-15k", "--replay", "/nowhere/log"];
+    place.run(&missing).expect(2).complains_of(&["/nowhere/log"]);
+}
+
+/// Where nothing is allowed: the simulated world is shown, with the reason.
+#[test]
+fn without_root_and_without_a_target_the_simulated_world_is_shown() {
+    let place = Place::new();
+    let (program, state) = (place.path().join("spindle"), place.path().join("own"));
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), &program).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    for path in [place.path(), &program, &state] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, open).unwrap();
+    }
+    let run = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["compare", "--rounds", "5", "--measure", "2s"])
+        .env("SPINDLE_STATE", &state)
+        .current_dir("/")
+        .output();
+    let ended = match run {
+        Ok(run) if String::from_utf8_lossy(&run.stderr).contains("setpriv:") => {
+            eprintln!("SKIPPED: this test gives up root, and is not root");
+            return;
+        }
+        Ok(run) => Ended::of(run).expect(0),
+        Err(error) => {
+            eprintln!("SKIPPED: no setpriv here: {error}");
+            return;
+        }
+    };
+    assert!(ended.out.contains("(simulated)") && ended.out.contains("Verdict"), "{}", ended.out);
+    for word in ["no target", "simulated:hdd-15k", "root"] {
+        assert!(ended.err.contains(word), "no '{word}' in:\n{}", ended.err);
+    }
 }

@@ -106,6 +106,8 @@ pub enum WorldError {
 pub trait Watcher {
     /// A scratch file is being laid out.
     fn laying_out(&mut self, done: Bytes, of: Bytes);
+    /// A database's data are being loaded: rows done, of how many; of none while its server is made.
+    fn loading(&mut self, _what: &str, _done: u64, _of: u64) {}
     /// A trial begins: the round and the trial in it (both from 0), how many the round has, the
     /// cell.
     fn trial_begins(&mut self, plan: &Plan, round: u32, place: usize, of: usize, cell: usize);

@@ -19,6 +19,7 @@ mod events;
 mod log;
 mod machine;
 mod offsets;
+mod replay;
 mod simulation;
 mod spec;
 mod stack;
@@ -28,6 +29,7 @@ mod volume;
 mod warnings;
 
 pub use database::{Database, Insert};
+pub use replay::ReplaySpec;
 pub use simulation::{Progress, Simulated, run, run_striped};
 pub use spec::{PAGE_CACHE_LEAST, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
 pub use stack::{JOURNAL, PAGE_CACHE_USUAL, READ_AHEAD_USUAL, Stack, refuse_filesystem};

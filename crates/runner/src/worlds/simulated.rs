@@ -1,5 +1,6 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
+mod recorded;
 mod target;
 mod together;
 
@@ -44,6 +45,8 @@ pub struct SimulatedWorld {
     target: Target,
     capacity: Sectors,
     depth: u32,
+    /// What is replayed in place of a job.
+    trace: Option<trace::Trace>,
     /// Trials that run at once.
     threads: usize,
     /// A filesystem is made in every cell or in some.
@@ -80,6 +83,7 @@ impl SimulatedWorld {
         let mut world = SimulatedWorld {
             capacity: Sectors(0),
             depth: 0,
+            trace: raw.replay.as_ref().map(recorded::load).transpose()?,
             threads: together::threads(raw)?,
             filesystems: raw.factors.contains_key(&Factor::Filesystem.to_string()),
             applied: None,
@@ -221,6 +225,12 @@ impl SimulatedWorld {
 }
 
 impl SimulatedWorld {
+    /// `first`, and what is to be known of the trace.
+    fn caveats(&self, mut first: Vec<String>) -> Vec<String> {
+        first.extend(self.trace.iter().flat_map(recorded::caveats));
+        first
+    }
+
     /// One trial. It depends on nothing but what it is given.
     fn simulate(
         &self,
@@ -246,6 +256,7 @@ impl SimulatedWorld {
             measure: plan.timing.measure,
             turnaround: self.target.turnaround,
             seed,
+            replay: recorded::spec(self.trace.as_ref(), &workload),
             // The first round's first trial of each cell has the plan's own seed.
             log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
         };
@@ -310,6 +321,9 @@ impl World for SimulatedWorld {
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
+        if let Some(reason) = recorded::refuse(self.trace.as_ref(), plan, cell) {
+            return Some(reason);
+        }
         let queue = match self.queue(cell) {
             Ok(queue) => queue,
             Err(reason) => return Some(reason),
@@ -372,11 +386,11 @@ impl World for SimulatedWorld {
                 self.capacity.bytes()
             ),
             settings,
-            caveats: vec![format!(
+            caveats: self.caveats(vec![format!(
                 "models computed these figures, in virtual time; between a completion and its next \
                  request a client takes {turnaround}; what is buffered goes through a page cache of \
                  {page_cache}"
-            )],
+            )]),
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,
