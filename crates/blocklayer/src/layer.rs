@@ -118,6 +118,11 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         LayerView { queued: self.queued, in_driver: self.in_driver, device: self.device.view() }
     }
 
+    /// The cylinder of each of the device's arms.
+    pub fn heads(&self) -> Vec<u32> {
+        self.device.heads()
+    }
+
     /// Requests that are allocated now.
     pub fn allocated(&self) -> u32 {
         self.admission.allocated()

@@ -73,6 +73,13 @@ impl Watcher for Progress {
         self.bar.set_message(format!("laying out the scratch file: {done} of {of}"));
     }
 
+    fn loading(&mut self, what: &str, done: u64, of: u64) {
+        self.bar.set_message(match of {
+            0 => format!("making a server for {what}"),
+            _ => format!("loading {what}: {} %", done * 100 / of),
+        });
+    }
+
     fn trial_begins(&mut self, plan: &Plan, round: u32, _: usize, _: usize, cell: usize) {
         self.label = format!("[{}] {}", round + 1, plan.cells[cell].label(&plan.factors));
         self.show("starting");

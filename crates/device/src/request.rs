@@ -118,4 +118,8 @@ pub trait Device: std::fmt::Debug + Send {
     fn capacity(&self) -> Sectors;
     /// A look at it from outside.
     fn view(&self) -> View;
+    /// The cylinder of each head arm, drive by drive; empty where nothing moves.
+    fn heads(&self) -> Vec<u32> {
+        self.view().cylinder.into_iter().collect()
+    }
 }

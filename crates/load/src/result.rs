@@ -57,6 +57,7 @@ pub(crate) fn measurement(
         counters: Vec::new(),
         generator,
         warnings,
+        events: None,
     })
 }
 

@@ -6,6 +6,7 @@
 //! anything that prints. Data comes in from `runner`, goes out to `analysis` and `report`.
 
 mod environment;
+mod event_log;
 mod histogram;
 mod measurement;
 mod run;
@@ -13,6 +14,7 @@ mod store;
 mod transactions;
 
 pub use environment::Environment;
+pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,

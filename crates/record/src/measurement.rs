@@ -1,6 +1,6 @@
 //! What one trial gave.
 
-use crate::{Histogram, Transactions};
+use crate::{EventLog, Histogram, Transactions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -26,6 +26,9 @@ pub struct Measurement {
     pub generator: GeneratorCost,
     /// What somebody who reads the figures must know, in sentences.
     pub warnings: Vec<String>,
+    /// What happened, event by event: in a simulation.
+    #[serde(default)]
+    pub events: Option<EventLog>,
 }
 
 /// What a job's clients did.

@@ -2,6 +2,7 @@
 //!
 //! Anybody may open it with sqlite3, pandas or DuckDB: docs/run-file.md has the tables.
 
+mod events;
 mod read;
 mod write;
 

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 /// names are those of the types, units their last word; infinite values are null.
 pub fn json(run: &Run, analysis: &Analysis) -> Value {
     let advice: Vec<_> = analysis.groups.iter().map(advise).collect();
+    let logs = run.trials.iter().filter_map(|trial| trial.measurement()?.events.as_ref());
+    let event_hashes: Vec<_> = logs.map(|log| format!("{:016x}", log.hash)).collect();
     json!({
         "run": run.name,
         "started_at": run.started_at,
@@ -17,6 +19,7 @@ pub fn json(run: &Run, analysis: &Analysis) -> Value {
         "environment": run.environment,
         "plan": run.plan,
         "events": run.events,
+        "event_hashes": event_hashes,
         "analysis": analysis,
         "advice": advice,
     })

@@ -5,6 +5,7 @@
 
 mod conclusion;
 mod csv;
+mod drawing;
 mod json;
 mod markdown;
 mod published;
@@ -14,6 +15,7 @@ mod words;
 
 pub use conclusion::{Advice, advise};
 pub use csv::csv;
+pub use drawing::{events_svg, events_terminal};
 pub use json::json;
 pub use markdown::markdown;
 pub use table::{Align, Table};

@@ -10,5 +10,5 @@ mod world;
 mod worlds;
 
 pub use run::{Ending, RunError, go_on};
-pub use world::{Live, Phase, Watcher, World, WorldError};
+pub use world::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
 pub use worlds::{lasting, open};

@@ -1,6 +1,6 @@
 //! The loop.
 
-use crate::{Watcher, World, WorldError};
+use crate::{Goon, Measured, Wanted, Watcher, World, WorldError};
 use analysis::Analysis;
 use plan::{Plan, Slot, round_order};
 use record::{Event, EventKind, Outcome, Run, RunState, Store, StoreError, Trial};
@@ -127,6 +127,12 @@ impl Loop<'_> {
             .map(|trial| (trial.cell, trial.replica))
             .collect();
         let slots = round_order(plan.seed, round, &cells, &plan.baselines());
+        if self.world.at_once() > 1 {
+            let left: Vec<(usize, Slot)> = slots.iter().copied().enumerate().collect();
+            let left: Vec<_> =
+                left.into_iter().filter(|(_, s)| !done.contains(&(s.cell, s.replica))).collect();
+            return self.round_at_once(plan, round, slots.len(), &left);
+        }
         for (place, slot) in slots.iter().enumerate() {
             if done.contains(&(slot.cell, slot.replica)) {
                 continue;
@@ -144,6 +150,55 @@ impl Loop<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Runs what is left of a round, several trials at once, and records them in their order. A trial
+    /// of a world that allows this does not depend on when it runs, so none is repeated.
+    fn round_at_once(
+        &mut self,
+        plan: &Plan,
+        round: u32,
+        of: usize,
+        left: &[(usize, Slot)],
+    ) -> Result<bool, RunError> {
+        let wanted: Vec<Wanted> = left
+            .iter()
+            .map(|(_, slot)| Wanted { cell: slot.cell, seed: seed_of(plan, round, *slot) })
+            .collect();
+        let Loop { world, run, store, stop, watcher, .. } = self;
+        let started_at = now();
+        let mut ended: Result<bool, RunError> = Ok(true);
+        let mut take = |at: usize, measured: Measured| -> Goon {
+            let (place, slot) = left[at];
+            let (applied, outcome) = match measured {
+                Ok((applied, measurement)) => (applied, Outcome::Valid(Box::new(measurement))),
+                Err(WorldError::Trial(reason)) => (Vec::new(), Outcome::Failed { reason }),
+                Err(WorldError::Void(reason)) => (Vec::new(), Outcome::Void { reason }),
+                Err(WorldError::Interrupted) => {
+                    ended = Ok(false);
+                    return Goon::Break(());
+                }
+                Err(other) => {
+                    ended = Err(other.into());
+                    return Goon::Break(());
+                }
+            };
+            watcher.trial_begins(plan, round, place, of, slot.cell);
+            let Slot { cell, replica } = slot;
+            let trial = Trial { round, cell, replica, started_at, applied, outcome };
+            if let Err(error) = store.add_trial(&trial) {
+                ended = Err(error.into());
+                return Goon::Break(());
+            }
+            watcher.trial_ended(&trial);
+            run.trials.push(trial);
+            Goon::Continue(())
+        };
+        world.measure_all(plan, &wanted, stop, &mut take);
+        if ended.is_ok() && stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        ended
     }
 
     /// One trial; `None` if the user interrupted it.
@@ -174,8 +229,7 @@ impl Loop<'_> {
         let cell = &plan.cells[slot.cell];
         self.world.apply(plan, cell)?;
         *applied = self.world.settings()?;
-        // The same accesses for every cell of a round, others in the next.
-        let seed = plan.seed.wrapping_add(u64::from(round) << 8).wrapping_add(slot.replica.into());
+        let seed = seed_of(plan, round, slot);
         let measurement = self.world.measure(plan, cell, seed, self.stop, self.watcher)?;
         let after = self.world.settings()?;
         Ok(match moved(applied, &after) {
@@ -255,6 +309,11 @@ impl Loop<'_> {
         self.run.events.push(event);
         Ok(())
     }
+}
+
+/// The same accesses for every cell of a round, others in the next.
+fn seed_of(plan: &Plan, round: u32, slot: Slot) -> u64 {
+    plan.seed.wrapping_add(u64::from(round) << 8).wrapping_add(slot.replica.into())
 }
 
 /// What moved between two readings of the settings, in a sentence.

@@ -47,9 +47,40 @@ pub trait World {
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError>;
 
+    /// How many trials may run at once: one, wherever they would share hardware.
+    fn at_once(&self) -> usize {
+        1
+    }
+
+    /// Measures several trials, as many at once as [`at_once`](World::at_once) says, and hands each
+    /// to `done` in their order with the settings that held. Asked only where that is more than one.
+    fn measure_all(
+        &mut self,
+        _plan: &Plan,
+        _trials: &[Wanted],
+        _stop: &AtomicBool,
+        _done: &mut dyn FnMut(usize, Measured) -> Goon,
+    ) {
+    }
+
     /// Puts everything back and removes what was made. May be called more than once.
     fn restore(&mut self) -> Result<(), WorldError>;
 }
+
+/// A trial that is to be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The cell's place in the plan.
+    pub cell: usize,
+    /// The trial's seed.
+    pub seed: u64,
+}
+
+/// What a trial gave, with the settings that held.
+pub type Measured = Result<(Vec<(String, String)>, Measurement), WorldError>;
+
+/// Whether to go on: `Break` when the caller has had enough.
+pub type Goon = std::ops::ControlFlow<()>;
 
 /// What can go wrong in a world.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +106,8 @@ pub enum WorldError {
 pub trait Watcher {
     /// A scratch file is being laid out.
     fn laying_out(&mut self, done: Bytes, of: Bytes);
+    /// A database's data are being loaded: rows done, of how many; of none while its server is made.
+    fn loading(&mut self, _what: &str, _done: u64, _of: u64) {}
     /// A trial begins: the round and the trial in it (both from 0), how many the round has, the
     /// cell.
     fn trial_begins(&mut self, plan: &Plan, round: u32, place: usize, of: usize, cell: usize);

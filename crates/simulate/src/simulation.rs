@@ -4,7 +4,9 @@ use crate::client::{Crowd, Operation};
 use crate::counters::Sampling;
 use crate::database::{Server, Stage};
 use crate::events::EventKind;
+use crate::log::Recorder;
 use crate::machine::{DirectCall, DirectStage, Frame, Machine, ReadCall, SyncCall, WriteCall};
+use crate::replay::{Ended, Next, Replaying, moves_data};
 use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
@@ -28,10 +30,15 @@ const LOOK_EVERY: u64 = 1 << 14;
 pub struct Simulated {
     /// What was measured, under the names of the real world.
     pub measurement: Measurement,
-    /// Over every event with its time: equal when, and only when, two runs were the same.
-    pub event_hash: u64,
     /// Operations done, those during warm-up included.
     pub operations: u64,
+}
+
+impl Simulated {
+    /// Over every event with its time: equal when, and only when, two runs were the same.
+    pub fn event_hash(&self) -> u64 {
+        self.measurement.events.as_ref().map_or(0, |log| log.hash)
+    }
 }
 
 /// A virtual second of the measured job that has passed.
@@ -105,6 +112,8 @@ struct Simulation<'a, D: Device + ?Sized> {
     sampling: Sampling,
     seconds: Vec<Second>,
     last_tick: Nanos,
+    log: Recorder,
+    replay: Option<Replaying<'a>>,
     operations: u64,
 }
 
@@ -122,15 +131,20 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let mut tallies: Vec<Tally> = jobs
             .into_iter()
             .flatten()
-            .map(|job| Tally::new(job.clients, job.block_size.0, job.rate.is_some()))
+            .map(|job| Tally::new(job.clients, job.rate.is_some()))
             .collect();
         if let Some(database) = &spec.workload.database {
             let (clients, open) = (spec.workload.clients(), spec.workload.rate().is_some());
             tallies[0] = Tally::of_transactions(database.kind, clients, open);
         }
+        let mut clients = spec.workload.clients();
+        if let Some(replay) = &spec.replay {
+            clients = replay.clients();
+            tallies[0] = Tally::new(clients, replay.mode == plan::ReplayMode::Open);
+        }
         Simulation {
             tallies,
-            first_client: vec![0, spec.workload.clients()],
+            first_client: vec![0, clients],
             ready: Vec::with_capacity(crowd.clients.len()),
             crowd,
             waits: BinaryHeap::new(),
@@ -140,6 +154,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             sampling: Sampling::new(),
             seconds: Vec::new(),
             last_tick: Nanos::ZERO,
+            log: Recorder::new(spec.log_requests, spec.warmup),
+            replay: spec.replay.as_ref().map(Replaying::new),
             operations: 0,
             machine,
             spec,
@@ -163,7 +179,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.settle();
         let mut outcome = Outcome::default();
         let mut steps = 0u64;
-        while self.now < self.end() {
+        while self.now < self.end() && !self.replay.as_ref().is_some_and(Replaying::is_done) {
             let tick = self.next_tick();
             let event = self.next_event();
             let outstanding = self.machine.outstanding;
@@ -177,6 +193,10 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.machine.volume.advance(at, &mut outcome);
             for context in &outcome.woken {
                 self.wake(*context);
+            }
+            if !outcome.done.is_empty() && self.log.wants_lives(at) {
+                outcome.done.iter().for_each(|bio| self.log.bio(bio));
+                self.log.heads(at, &self.machine.volume.heads());
             }
             for bio in &outcome.done {
                 self.complete(bio);
@@ -194,6 +214,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             if steps.is_multiple_of(LOOK_EVERY) && stop.load(Ordering::Relaxed) {
                 return Err(SimulateError::Stopped);
             }
+        }
+        if self.now > self.last_tick {
+            each_second(&self.close_second());
         }
         Ok(())
     }
@@ -291,12 +314,16 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     #[inline]
     fn begin_what_may(&mut self) {
         let mut ready = std::mem::take(&mut self.ready);
-        for client in ready.drain(..) {
-            self.crowd.clients[client as usize].ready = false;
-            if self.begin(client) {
-                let process = self.crowd.clients[client as usize].context.process;
-                self.machine.volume.unplug(process, self.now);
+        while !ready.is_empty() {
+            for client in ready.drain(..) {
+                self.crowd.clients[client as usize].ready = false;
+                if self.begin(client) {
+                    let process = self.crowd.clients[client as usize].context.process;
+                    self.machine.volume.unplug(process, self.now);
+                }
             }
+            // One may have made way for another.
+            std::mem::swap(&mut ready, &mut self.ready);
         }
         self.ready = ready;
     }
@@ -312,6 +339,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 return began;
             }
             let Some(&slot) = client.free.last() else { return began };
+            if client.job == 0 && self.replay.is_some() {
+                if !self.begin_recorded(at, slot) {
+                    return began;
+                }
+                began = true;
+                continue;
+            }
             let mut intended = self.now;
             if let Some(schedule) = &mut client.schedule {
                 intended = schedule.next();
@@ -331,6 +365,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 client: at,
                 reads,
                 start,
+                sectors: self.crowd.rules[client.job].sectors,
+                recorded: None,
                 intended,
                 submitted: self.now,
                 handed: 0,
@@ -346,6 +382,48 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             }
             began = true;
         }
+    }
+
+    /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
+    fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
+        let Some(replay) = &mut self.replay else { return false };
+        let client = &mut self.crowd.clients[at as usize];
+        let (entry, intended) = match replay.next(at, self.now) {
+            Next::Begin(entry, intended) => (entry, intended),
+            Next::At(due) => {
+                if !client.armed {
+                    client.armed = true;
+                    self.wait(due, Wait::Arrival(at));
+                }
+                return false;
+            }
+            Next::Nothing => return false,
+        };
+        client.free.pop();
+        let turn = replay.took(at);
+        self.crowd.operations[slot as usize] = Operation {
+            client: at,
+            reads: entry.op == trace::TraceOp::Read,
+            start: entry.start.0,
+            sectors: entry.count.0,
+            recorded: Some((entry.at, entry.service)),
+            intended,
+            submitted: self.now,
+            handed: 0,
+            pieces: 0,
+            slept: Nanos::ZERO,
+            flushing: None,
+            failed: false,
+            busy: true,
+        };
+        match moves_data(&entry) {
+            true => self.hand_over(slot),
+            false => self.flush(slot, self.now),
+        }
+        if let Some(turn) = turn.filter(|turn| *turn != at) {
+            self.make_ready(turn);
+        }
+        true
     }
 
     /// Has the machine do an operation: the system calls that it consists of.
@@ -391,9 +469,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let operation = &mut self.crowd.operations[slot as usize];
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
-        while operation.handed < rules.sectors {
+        while operation.handed < operation.sectors {
             let start = operation.start + operation.handed;
-            let count = (rules.sectors - operation.handed).min(self.machine.volume.room(start));
+            let count = (operation.sectors - operation.handed).min(self.machine.volume.room(start));
             let bio = Bio {
                 id: u64::from(slot),
                 op: if operation.reads { Op::Read } else { Op::Write },
@@ -443,7 +521,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         operation.pieces -= 1;
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
-        if operation.pieces > 0 || operation.handed < rules.sectors {
+        if operation.pieces > 0 || operation.handed < operation.sectors {
             return;
         }
         if let Some(since) = operation.flushing {
@@ -495,14 +573,24 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             if self.measuring {
                 tally.count_failure();
             }
-        } else {
+        } else if operation.sectors > 0 {
             let done = Finished {
                 client: (operation.client - self.first_client[job]) as usize,
                 reads: operation.reads,
+                bytes: operation.sectors * 512,
                 service: at - operation.submitted,
                 response: at - operation.intended,
             };
             tally.count(done, self.measuring);
+        }
+        if let (Some(replay), Some((recorded_at, recorded_service))) =
+            (&mut self.replay, operation.recorded)
+        {
+            let client = operation.client;
+            let turn = replay.done(client, &Ended { at, recorded_at, recorded_service });
+            if let Some(turn) = turn {
+                self.make_ready(turn);
+            }
         }
         match self.spec.turnaround {
             Nanos::ZERO => self.free(slot),
@@ -511,6 +599,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     }
 
     fn result(self) -> Simulated {
+        let span = self.now - self.spec.warmup;
         let mut warnings = Vec::new();
         let backlogs: Vec<(u64, Nanos)> =
             (0..self.tallies.len()).map(|j| self.backlog(j)).collect();
@@ -526,7 +615,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 jobs.push(job);
                 continue;
             }
-            warn(&mut warnings, roles[at], &job, self.spec.measure, oldest[at]);
+            warn(&mut warnings, roles[at], &job, span, oldest[at]);
             if open[at] {
                 warn_of_backlog(&mut warnings, roles[at], backlogs[at]);
             }
@@ -535,16 +624,16 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let background = (jobs.len() > 1).then(|| jobs.remove(1));
         Simulated {
             measurement: Measurement {
-                span: self.spec.measure,
+                span,
                 job: jobs.remove(0),
                 background,
                 seconds: self.seconds,
                 transactions,
                 counters: self.sampling.samples(),
                 warnings,
+                events: Some(self.log.log(self.machine.hash.value())),
                 ..Measurement::default()
             },
-            event_hash: self.machine.hash.value(),
             operations: self.operations,
         }
     }
@@ -570,6 +659,11 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             let Some(schedule) = &client.schedule else { continue };
             count += schedule.due_before(self.now);
             first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));
+        }
+        if let Some(replay) = self.replay.as_ref().filter(|_| job == 0) {
+            let (waiting, due) = replay.backlog(self.now);
+            count += waiting;
+            first = due.map(|due| first.map_or(due, |first| first.min(due))).or(first);
         }
         (count, first.map_or(Nanos::ZERO, |first| self.now.saturating_sub(first)))
     }

@@ -107,6 +107,11 @@ impl<D: Device + ?Sized> Volume<D> {
         self.members[0].config()
     }
 
+    /// The cylinder of each arm, device by device.
+    pub fn heads(&self) -> Vec<u32> {
+        self.members.iter().flat_map(BlockLayer::heads).collect()
+    }
+
     /// All members as one.
     #[inline]
     pub fn view(&self) -> LayerView {

@@ -648,4 +648,8 @@ impl Device for Array {
         }
         view
     }
+
+    fn heads(&self) -> Vec<u32> {
+        self.drives.iter().flat_map(|drive| drive.heads()).collect()
+    }
 }

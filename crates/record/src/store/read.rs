@@ -1,7 +1,8 @@
 //! Reading a run file: on any machine, by a newer program too.
 
 use super::{
-    APPLICATION_ID, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, UPGRADE, claim, explain,
+    APPLICATION_ID, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, UPGRADE, claim,
+    events::SCHEMA_OF_EVENTS, explain,
 };
 use crate::{
     Check, ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
@@ -37,6 +38,7 @@ impl Store {
         let transaction = self.connection.transaction()?;
         transaction.execute_batch(UPGRADE)?;
         transaction.execute_batch(SCHEMA_OF_DATABASES)?;
+        transaction.execute_batch(SCHEMA_OF_EVENTS)?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         transaction.commit()?;
         self.version = SCHEMA_VERSION;
@@ -170,6 +172,7 @@ impl Store {
                 busiest: SharePermille(row.get(12)?),
             },
             warnings: from_json(row, 13)?,
+            events: self.event_hash(trial)?,
         })
     }
 

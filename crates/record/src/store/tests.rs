@@ -33,6 +33,7 @@ fn measurement(seed: u64) -> Measurement {
         counters: vec![CounterSample { at: 0.5, values: [("r/s".to_owned(), 12.5)].into() }],
         generator: GeneratorCost { user: Nanos(5), threads: 2, ..GeneratorCost::default() },
         warnings: vec!["the generator was busy".to_owned()],
+        events: None,
     }
 }
 
@@ -71,6 +72,40 @@ fn a_run_reads_back_as_written() {
     assert_eq!(run.events, [event]);
     assert_eq!((run.state, run.environment, run.plan), (RunState::Done, environment(), plan()));
     assert_eq!(run.started_at, 17);
+}
+
+#[test]
+fn an_event_log_reads_back_as_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    let request = RequestLife {
+        process: 3,
+        op: 'W',
+        start: 1 << 40,
+        sectors: 8,
+        queued_ns: -5,
+        dispatched_ns: 0,
+        began_ns: 7,
+        done_ns: 1_000_000,
+        merged: 2,
+    };
+    let head = HeadPosition { at_ns: 1_000_000, drive: 1, cylinder: 70_000 };
+    let log =
+        EventLog { hash: u64::MAX - 1, requests: vec![request], heads: vec![head], cut: true };
+    let measured = Measurement { events: Some(log.clone()), ..measurement(0) };
+    let with = Trial { outcome: Outcome::Valid(Box::new(measured)), ..trial(0, 1) };
+    store.add_trial(&with).unwrap();
+    store.add_trial(&trial(1, 1)).unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.event_log((0, 1, 0)).unwrap(), Some(log));
+    assert_eq!(store.event_log((1, 1, 0)).unwrap(), None);
+    assert_eq!(store.event_log((0, 0, 0)).unwrap(), None);
+    // The whole run carries the hash alone.
+    let run = store.read().unwrap();
+    let read = run.trials[0].measurement().unwrap().events.clone().unwrap();
+    assert_eq!((read.hash, read.requests.len(), read.cut), (u64::MAX - 1, 0, true));
 }
 
 #[test]
@@ -172,7 +207,8 @@ fn of_version_one(path: &std::path::Path) {
     connection
         .execute_batch(
             "DROP TABLE transaction_type; DROP TABLE query; DROP TABLE retry;
-             DROP TABLE database_check; ALTER TABLE second DROP COLUMN transactions;
+             DROP TABLE database_check; DROP TABLE event_log; DROP TABLE request; DROP TABLE head;
+             ALTER TABLE second DROP COLUMN transactions;
              PRAGMA user_version = 1;",
         )
         .unwrap();

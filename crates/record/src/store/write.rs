@@ -1,7 +1,9 @@
 //! Writing a run file.
 
 use super::{
-    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, claim, explain,
+    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, claim,
+    events::{SCHEMA_OF_EVENTS, write_events},
+    explain,
 };
 use crate::{
     Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Transactions,
@@ -57,6 +59,7 @@ impl Store {
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(SCHEMA_OF_DATABASES)?;
+        transaction.execute_batch(SCHEMA_OF_EVENTS)?;
         transaction.execute(
             "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
             params![name, started_at, "running", json(environment)?, json(plan)?],
@@ -172,7 +175,10 @@ fn write_measurement(
             insert.execute(params![trial, sample.at, name, value])?;
         }
     }
-    Ok(())
+    match &measurement.events {
+        Some(events) => write_events(transaction, trial, events),
+        None => Ok(()),
+    }
 }
 
 fn write_job(

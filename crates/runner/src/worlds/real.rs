@@ -1,11 +1,13 @@
 //! The real world: this host's storage as it is.
 
 mod counters;
+mod databases;
 mod describe;
 mod settings;
 mod stage;
 
 use crate::{Live, Phase, Watcher, World, WorldError};
+use databases::{Databases, Servers};
 use host::{Changes, Host, QueueFolder, TargetKind};
 use load::{LoadError, LoadSpec};
 use plan::{Cell, EngineKind, Factor, Level, Offer, Plan, RawPlan};
@@ -25,8 +27,13 @@ pub struct RealWorld {
     /// The scratch file goes behind a loop device of its own.
     own_loop: bool,
     confirm: Option<String>,
+    /// A block device is taken as it is: what was never written reads as zeroes, at its own speed.
+    sparse: bool,
+    use_existing: bool,
+    servers: Servers,
     changes: Option<Changes>,
     stages: Option<Stages>,
+    databases: Option<Databases>,
     /// The group that bounds our page cache, while it does.
     bound: Option<host::PageCacheBound>,
 }
@@ -40,6 +47,12 @@ const LAYOUT_BYTES_PER_SECOND: u64 = 100_000_000;
 impl RealWorld {
     /// Looks at the target; changes nothing.
     pub fn open(target: &str, raw: &RawPlan) -> Result<RealWorld, WorldError> {
+        if raw.replay.is_some() {
+            return Err(WorldError::Usage(format!(
+                "a trace is replayed in the simulated world alone, and {target} is real: write \
+                 simulated:PROFILE (`spindle profiles` lists them)"
+            )));
+        }
         let host = Host::here();
         let path = PathBuf::from(target);
         let chain = host::Chain::of(&host, &path).map_err(usage)?;
@@ -65,10 +78,19 @@ impl RealWorld {
             own_loop: !is_device && (raw.own_loop.unwrap_or(false) || makes_filesystems),
             chain,
             confirm: raw.confirm.clone(),
+            sparse: false,
+            use_existing: raw.use_existing,
+            servers: Servers::default(),
             changes: None,
             stages: None,
+            databases: None,
             bound: None,
         })
+    }
+
+    /// Lays out no block device: for one of ours, whose holes take as long to read as data.
+    pub fn leave_sparse(&mut self) {
+        self.sparse = true;
     }
 
     /// The directory in which scratch files are made; none for a block device.
@@ -88,10 +110,16 @@ impl RealWorld {
         watcher: &mut dyn Watcher,
     ) -> Result<Stages, WorldError> {
         let stages = Stages::prepare(self, changes, plan, stop, watcher)?;
+        if plan.is_of_databases() {
+            self.databases = Some(Databases::prepare(self, changes, plan, stop, watcher)?);
+        }
         if let Some(limit) = plan.page_cache {
             // Joined once all is laid out: what is cached from now on is ours, and bounded.
             let bound = changes.bound_page_cache(limit).map_err(fatal)?;
-            bound.join_ourselves().map_err(fatal)?;
+            // A database's server joins it; its clients are no part of it.
+            if !plan.is_of_databases() {
+                bound.join_ourselves().map_err(fatal)?;
+            }
             self.bound = Some(bound);
         }
         Ok(stages)
@@ -152,7 +180,12 @@ impl World for RealWorld {
         let nothing = || WorldError::Fatal("nothing has been prepared".to_owned());
         let mut changes = self.changes.take().ok_or_else(nothing)?;
         let mut stages = self.stages.take().ok_or_else(nothing)?;
-        let entered = stages.enter(self, &mut changes, plan, cell.level(&Factor::Filesystem));
+        // The last trial's server uses what is now set anew.
+        let mut databases = self.databases.take();
+        let ended = databases.as_mut().map_or(Ok(()), |all| all.end(self, &mut changes));
+        let filesystem = stage::filesystem_of(self, plan, cell);
+        let entered =
+            ended.and_then(|()| stages.enter(self, &mut changes, plan, filesystem.as_ref()));
         let applied = entered.and_then(|()| match stages.current() {
             Some(Stage { device: Some(number), before, .. }) if plan.sets_host() => {
                 settings::apply(&mut changes, *number, before, cell)
@@ -160,9 +193,17 @@ impl World for RealWorld {
             // Nothing that the host has is compared: nothing of it is touched.
             _ => Ok(()),
         });
+        let begun = applied.and_then(|()| match (&mut databases, stages.current()) {
+            (Some(databases), Some(stage)) => {
+                let bound = self.bound.as_ref();
+                databases.begin(self, &mut changes, (plan, cell), &stage.folder, bound)
+            }
+            _ => Ok(()),
+        });
         self.changes = Some(changes);
         self.stages = Some(stages);
-        applied
+        self.databases = databases;
+        begun
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
@@ -174,6 +215,7 @@ impl World for RealWorld {
             let values = folder.read_all();
             all.extend(values.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
         }
+        all.extend(self.databases.iter().flat_map(Databases::settings).cloned());
         Ok(all)
     }
 
@@ -187,6 +229,9 @@ impl World for RealWorld {
     ) -> Result<Measurement, WorldError> {
         let (workload, engine) =
             plan.workload_of(cell).map_err(|error| WorldError::Trial(error.to_string()))?;
+        if plan.is_of_databases() {
+            return self.measure_database(plan, cell, seed, stop, watcher);
+        }
         let stage = self.stage()?;
         let device = stage.device;
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, stop))?;
@@ -221,7 +266,10 @@ impl World for RealWorld {
         self.bound = None;
         let Some(mut changes) = self.changes.take() else { return Ok(()) };
         // What cannot be taken away now stays in the journal, and is reported below.
-        let left = self.stages.take().map_or(Ok(()), |stages| stages.leave(&mut changes));
+        let databases = self.databases.take();
+        let servers = databases.map_or(Ok(()), |all| all.leave(self, &mut changes));
+        let stages = self.stages.take().map_or(Ok(()), |stages| stages.leave(&mut changes));
+        let left = servers.and(stages);
         let report = changes.finish().map_err(fatal)?;
         if report.is_complete() {
             return left;
@@ -240,6 +288,29 @@ impl World for RealWorld {
 }
 
 impl RealWorld {
+    /// Runs a cell's database workload on the server that `apply` started, and ends that.
+    fn measure_database(
+        &mut self,
+        plan: &Plan,
+        cell: &Cell,
+        seed: u64,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Measurement, WorldError> {
+        let nothing = || WorldError::Fatal("nothing has been prepared".to_owned());
+        let mut databases = self.databases.take().ok_or_else(nothing)?;
+        let stage = self.stages.as_ref().and_then(Stages::current);
+        let measured = databases.measure(self, (plan, cell), stage, seed, stop, watcher);
+        let mut changes = self.changes.take().ok_or_else(nothing)?;
+        let ended = databases.end(self, &mut changes);
+        self.changes = Some(changes);
+        self.databases = Some(databases);
+        let mut measurement = measured?;
+        ended?;
+        measurement.warnings.extend(self.bound.as_ref().map(|bound| bound.statement()));
+        Ok(measurement)
+    }
+
     /// Tells trouble that ends the run from trouble of one trial.
     fn explain(&self, error: LoadError, stop: &AtomicBool) -> WorldError {
         if matches!(error, LoadError::Stopped) || stop.load(Ordering::Relaxed) {

@@ -1,8 +1,10 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
+mod recorded;
 mod target;
+mod together;
 
-use crate::{Live, Phase, Watcher, World, WorldError};
+use crate::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{
     Device, Profile, SpecError,
@@ -12,7 +14,7 @@ use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
     Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, refuse_filesystem, refuse_job, run_striped,
+    SimulateError, Spec, Stack, Striping, Transport, refuse_filesystem, refuse_job, run_striped,
 };
 use std::{
     collections::BTreeMap,
@@ -31,6 +33,9 @@ const ONE_QUEUE_DEPTH: u32 = 256;
 /// Hardware queues of such a device.
 const NVME_QUEUES: u32 = 8;
 
+/// Requests whose lives an event log keeps at most: some megabytes of a run file a cell.
+const LOG_MOST: u32 = 20_000;
+
 /// `wbt_lat_usec` as the kernel begins with it: before a disk, and before anything else.
 const WBT_USUAL: [u64; 2] = [75_000, 2_000];
 
@@ -40,6 +45,10 @@ pub struct SimulatedWorld {
     target: Target,
     capacity: Sectors,
     depth: u32,
+    /// What is replayed in place of a job.
+    trace: Option<trace::Trace>,
+    /// Trials that run at once.
+    threads: usize,
     /// A filesystem is made in every cell or in some.
     filesystems: bool,
     /// The settings that hold, once a cell was applied.
@@ -74,6 +83,8 @@ impl SimulatedWorld {
         let mut world = SimulatedWorld {
             capacity: Sectors(0),
             depth: 0,
+            trace: raw.replay.as_ref().map(recorded::load).transpose()?,
+            threads: together::threads(raw)?,
             filesystems: raw.factors.contains_key(&Factor::Filesystem.to_string()),
             applied: None,
             profile,
@@ -81,7 +92,8 @@ impl SimulatedWorld {
         };
         let (devices, _) = world.devices(0, &Without::default()).map_err(usage)?;
         world.capacity = Sectors(devices.iter().map(|device| device.capacity().0).sum());
-        world.depth = devices.first().map_or(1, |device| device.queue_depth());
+        let depth = devices.first().map_or(1, |device| device.queue_depth());
+        world.depth = world.target.depth.map_or(depth, |most| most.min(depth));
         Ok(world)
     }
 
@@ -106,7 +118,11 @@ impl SimulatedWorld {
                 spec.depth = UNLIMITED;
             }
         }
-        Ok((vec![profile.build_with(seed, rotates)?], None))
+        let device = profile.build_with(seed, rotates)?;
+        Ok(match self.target.transport {
+            Nanos::ZERO => (vec![device], None),
+            way => (vec![Box::new(Transport::new(device, way))], None),
+        })
     }
 
     /// The queue as this kernel begins with it.
@@ -209,6 +225,52 @@ impl SimulatedWorld {
     }
 }
 
+impl SimulatedWorld {
+    /// `first`, and what is to be known of the trace.
+    fn caveats(&self, mut first: Vec<String>) -> Vec<String> {
+        first.extend(self.trace.iter().flat_map(recorded::caveats));
+        first
+    }
+
+    /// One trial. It depends on nothing but what it is given.
+    fn simulate(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        seed: u64,
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Progress),
+    ) -> Result<Measurement, WorldError> {
+        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
+        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
+        let queue = self.queue(cell).map_err(WorldError::Trial)?;
+        let stack = self.stack(plan, cell, &queue).map_err(WorldError::Trial)?;
+        // As new for each trial: what one leaves behind in a cache is nothing to the next.
+        let (devices, striping) =
+            self.devices(seed, &queue.without).map_err(|error| trial(&error))?;
+        let spec = Spec {
+            workload: &workload,
+            queue: &queue.config,
+            stack: &stack,
+            span: plan.size.sectors(),
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure,
+            turnaround: self.target.turnaround,
+            seed,
+            replay: recorded::spec(self.trace.as_ref(), &workload),
+            // The first round's first trial of each cell has the plan's own seed.
+            log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
+        };
+        let simulated = run_striped(&spec, devices, striping, stop, each_second);
+        match simulated {
+            Ok(simulated) => Ok(simulated.measurement),
+            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
+            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
+            Err(error) => Err(trial(&error)),
+        }
+    }
+}
+
 /// So many commands that nothing has to wait for a place.
 const UNLIMITED: u32 = 1 << 20;
 
@@ -260,6 +322,9 @@ impl World for SimulatedWorld {
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
+        if let Some(reason) = recorded::refuse(self.trace.as_ref(), plan, cell) {
+            return Some(reason);
+        }
         let queue = match self.queue(cell) {
             Ok(queue) => queue,
             Err(reason) => return Some(reason),
@@ -301,6 +366,9 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
+        if self.target.transport > Nanos::ZERO {
+            settings.push(("transport".to_owned(), self.target.transport.to_string()));
+        }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
         Ok(Environment {
@@ -319,11 +387,11 @@ impl World for SimulatedWorld {
                 self.capacity.bytes()
             ),
             settings,
-            caveats: vec![format!(
+            caveats: self.caveats(vec![format!(
                 "models computed these figures, in virtual time; between a completion and its next \
                  request a client takes {turnaround}; what is buffered goes through a page cache of \
                  {page_cache}"
-            )],
+            )]),
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,
@@ -331,6 +399,7 @@ impl World for SimulatedWorld {
                 "text": self.profile.text,
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
+                "transport_ns": self.target.transport.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),
@@ -358,32 +427,23 @@ impl World for SimulatedWorld {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
-        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
-        let queue = self.queue(cell).map_err(WorldError::Trial)?;
-        let stack = self.stack(plan, cell, &queue).map_err(WorldError::Trial)?;
-        // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        let (devices, striping) =
-            self.devices(seed, &queue.without).map_err(|error| trial(&error))?;
-        let spec = Spec {
-            workload: &workload,
-            queue: &queue.config,
-            stack: &stack,
-            span: plan.size.sectors(),
-            warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
-            turnaround: self.target.turnaround,
-            seed,
-        };
-        let simulated = run_striped(&spec, devices, striping, stop, &mut |progress| {
+        self.simulate(plan, cell, seed, stop, &mut |progress| {
             watcher.live(&live_of(progress, plan.timing.warmup));
-        });
-        match simulated {
-            Ok(simulated) => Ok(simulated.measurement),
-            Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
-            Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
-            Err(error) => Err(trial(&error)),
-        }
+        })
+    }
+
+    fn at_once(&self) -> usize {
+        self.threads
+    }
+
+    fn measure_all(
+        &mut self,
+        plan: &Plan,
+        trials: &[Wanted],
+        stop: &AtomicBool,
+        done: &mut dyn FnMut(usize, Measured) -> Goon,
+    ) {
+        together::measure_all(self, plan, trials, stop, done);
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {

@@ -111,6 +111,8 @@ fn a_caller_can_stop_it() {
         measure: trial.measure,
         turnaround: trial.turnaround,
         seed: 1,
+        replay: None,
+        log_requests: 0,
     };
     let device = Box::new(Servers::constant(10, 32));
     let ended = simulate::run(&spec, device, &AtomicBool::new(true), &mut |_| {});

@@ -20,11 +20,11 @@ fn the_same_run_twice_is_the_same_to_the_last_event() {
         for (kernel, scheduler) in schedulers() {
             let mut trial = trial(kernel, scheduler, 32);
             let (first, second) = (trial.on_profile(profile), trial.on_profile(profile));
-            assert_eq!(first.event_hash, second.event_hash, "{profile} {kernel} {scheduler}");
+            assert_eq!(first.event_hash(), second.event_hash(), "{profile} {kernel} {scheduler}");
             assert_eq!(first.measurement, second.measurement);
             assert!(first.operations > 50, "{profile} {kernel} {scheduler}");
             trial.seed = 2;
-            assert_ne!(trial.on_profile(profile).event_hash, first.event_hash);
+            assert_ne!(trial.on_profile(profile).event_hash(), first.event_hash());
         }
     }
 }
@@ -34,7 +34,7 @@ fn what_differs_in_one_setting_has_another_hash() {
     let hash = |queue: Config| {
         let mut trial = trial(Kernel::V2_6_18, "deadline", 4);
         trial.queue = queue;
-        trial.on_profile("hdd-15k").event_hash
+        trial.on_profile("hdd-15k").event_hash()
     };
     let queue = Config::new(Kernel::V2_6_18, 4).with_scheduler("deadline");
     assert_ne!(hash(queue.clone()), hash(queue.clone().with("read_expire", 20)));

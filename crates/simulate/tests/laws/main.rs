@@ -8,6 +8,7 @@ mod determinism;
 mod memory;
 mod oracles;
 mod properties;
+mod replay;
 mod servers;
 
 use blocklayer::{Config, Kernel};
@@ -62,6 +63,8 @@ impl Trial {
             measure: self.measure,
             turnaround: self.turnaround,
             seed: self.seed,
+            replay: None,
+            log_requests: 0,
         };
         simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
     }

@@ -188,7 +188,7 @@ fn the_same_trial_gives_the_same_events() {
     for (job, kernel, filesystem) in trials {
         let mut trial = trial(job, kernel, 512, 8);
         trial.stack.filesystem = Some(filesystem.parse().unwrap());
-        let hashes = [(); 2].map(|()| on_disk(&trial).event_hash);
+        let hashes = [(); 2].map(|()| on_disk(&trial).event_hash());
         assert_eq!(hashes[0], hashes[1], "{job} on {filesystem}");
     }
 }

@@ -2,6 +2,7 @@
 
 use host::{DeviceNumber, Host, Rates, Sampler};
 use record::CounterSample;
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Samples once a second.
@@ -35,6 +36,13 @@ impl Sampling {
             }
         }
         self.before = Some(now);
+    }
+
+    /// Puts other counters of the same second beside the last sample's.
+    pub fn add(&mut self, values: BTreeMap<String, f64>) {
+        if let Some(sample) = self.samples.last_mut() {
+            sample.values.extend(values);
+        }
     }
 
     /// All samples.

@@ -1,7 +1,7 @@
 //! The host in words: environment, intentions, limits.
 
 use super::{
-    RealWorld, settings,
+    RealWorld, databases, settings,
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
@@ -29,8 +29,9 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     let name =
         |device: Option<&BlockDevice>| device.map_or("the device".into(), |d| d.name.clone());
     match world.folder() {
+        Some(_) if plan.is_of_databases() && !world.own_loop => {}
         Some(folder) => {
-            let files = filesystems(plan).len();
+            let files = filesystems(world, plan).len();
             let (what, them) = match files {
                 0 | 1 => ("a scratch file".to_owned(), "it"),
                 _ => (format!("{files} scratch files"), "them"),
@@ -44,6 +45,8 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
                 "lay out {what} of {size} in {folder}, and remove {them} in the end"
             ));
         }
+        None if plan.is_of_databases() => intentions
+            .push(format!("OVERWRITE all of {} with a filesystem", world.target.display())),
         None => intentions.push(format!(
             "OVERWRITE the first {} of {}",
             plan.size,
@@ -51,10 +54,10 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
         )),
     }
     if world.own_loop {
-        let each = if filesystems(plan).len() < 2 { "it" } else { "each" };
+        let each = if filesystems(world, plan).len() < 2 { "it" } else { "each" };
         intentions.push(format!("attach a loop device to {each}, and detach it in the end"));
     }
-    for level in filesystems(plan) {
+    for level in filesystems(world, plan) {
         intentions
             .push(format!("make and mount the filesystem {level}, and unmount it in the end"));
     }
@@ -62,6 +65,9 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
         intentions.push(format!(
             "run in a control group of {limit} of page cache, and remove the group in the end"
         ));
+    }
+    if plan.is_of_databases() {
+        intentions.extend(databases::intentions(world, plan));
     }
     let mut changed: Vec<String> = plan
         .cells
@@ -88,9 +94,6 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
         Ok(found) => found,
         Err(error) => return Some(error.to_string()),
     };
-    if workload.database.is_some() {
-        return Some("this version does not run databases yet".to_owned());
-    }
     if engine == EngineKind::Null {
         return None;
     }
@@ -99,6 +102,9 @@ pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<St
             refuse_filesystem(plan, text).or_else(|| refuse_room(world, plan, text))
     {
         return Some(reason);
+    }
+    if workload.database.is_some() {
+        return databases::refuse(world, plan, &workload);
     }
     for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
         if engine == EngineKind::Sync && job.depth > 1 {
@@ -126,7 +132,7 @@ fn refuse_room(world: &RealWorld, plan: &Plan, text: &str) -> Option<String> {
     if !world.own_loop {
         return None;
     }
-    let mut all = filesystems(plan);
+    let mut all = filesystems(world, plan);
     let this = Level(text.to_owned());
     if !all.contains(&this) {
         all.push(this);
@@ -209,7 +215,7 @@ const TRAPS_OF_FIGURES: [&str; 12] = [
 pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldError> {
     let inspection =
         host::Inspection::of(&world.host, &world.target, false).map_err(super::fatal)?;
-    let settings = match settings::queue(world) {
+    let mut settings: Vec<(String, String)> = match settings::queue(world) {
         Ok((folder, _)) => folder
             .read_all()
             .into_iter()
@@ -217,6 +223,7 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
             .collect(),
         Err(_) => Vec::new(),
     };
+    settings.extend(databases::recorded(world, plan));
     let matters = |id: &str| {
         let direct = id == "direct-is-buffered" && plan.workload.job.sync.direct;
         TRAPS_OF_FIGURES.contains(&id) || (direct && !world.own_loop)

@@ -8,14 +8,20 @@ use host::{
     ScratchDevice, Setting,
 };
 use load::{LayOut, LoadError, Target, lay_out};
-use plan::{Factor, Filesystem, Level, Plan};
-use std::{collections::BTreeMap, path::Path, sync::atomic::AtomicBool};
+use plan::{Cell, Factor, Filesystem, Level, Plan};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
+};
 use units::Bytes;
 
 /// Something load can go to.
 pub struct Stage {
     /// The file or device.
     pub target: Target,
+    /// The folder in which a database's data go.
+    pub folder: PathBuf,
     /// The device whose settings are varied; none where there is none.
     pub device: Option<DeviceNumber>,
     /// The other devices below that have settings: they must stay what they are.
@@ -43,10 +49,21 @@ pub fn filesystem_needs(size: Bytes) -> Bytes {
     Bytes(size.0 / 8) + Bytes::from_mib(384)
 }
 
-/// The filesystems that a plan compares.
-pub fn filesystems(plan: &Plan) -> Vec<Level> {
+/// The filesystem of a database's data on a device, where none is compared.
+const FILESYSTEM_USUAL: &str = "ext4";
+
+/// The filesystem that is made for a cell: what it names, and for a database on a device of its own
+/// one in any case.
+pub fn filesystem_of(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<Level> {
+    let on_device = world.own_loop || world.folder().is_none();
+    let usual = || (plan.is_of_databases() && on_device).then(|| super::level(FILESYSTEM_USUAL));
+    cell.level(&Factor::Filesystem).cloned().or_else(usual)
+}
+
+/// The filesystems that are made for a plan.
+pub fn filesystems(world: &RealWorld, plan: &Plan) -> Vec<Level> {
     let mut levels: Vec<Level> =
-        plan.cells.iter().filter_map(|cell| cell.level(&Factor::Filesystem)).cloned().collect();
+        plan.cells.iter().filter_map(|cell| filesystem_of(world, plan, cell)).collect();
     levels.sort_unstable();
     levels.dedup();
     levels
@@ -68,7 +85,7 @@ impl Stages {
             device: None,
             mounted: None,
         };
-        let filesystems = filesystems(plan);
+        let filesystems = filesystems(world, plan);
         let mut filler = Filler { plan, stop, watcher };
         let Some(folder) = world.folder() else {
             let held = cleared(world)?;
@@ -77,7 +94,9 @@ impl Stages {
                 return Ok(stages);
             }
             let target = held_target(&held, plan.size)?;
-            filler.fill(&target)?;
+            if !world.sparse {
+                filler.fill(&target)?;
+            }
             stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
             stages._held = Some(held);
             return Ok(stages);
@@ -85,7 +104,9 @@ impl Stages {
         let scratch = changes.scratch_folder(&folder).map_err(fatal)?;
         if !world.own_loop {
             let target = Target::new(scratch.path.join("data"), plan.size);
-            filler.fill(&target)?;
+            if !plan.is_of_databases() {
+                filler.fill(&target)?;
+            }
             stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
             return Ok(stages);
         }
@@ -152,7 +173,8 @@ impl Stage {
             None => BTreeMap::new(),
         };
         let below = scheduled.iter().skip(1).copied().collect();
-        Ok(Stage { target, device, below, before, warnings: Vec::new() })
+        let folder = target.path.parent().map(PathBuf::from).unwrap_or_default();
+        Ok(Stage { target, folder, device, below, before, warnings: Vec::new() })
     }
 }
 
@@ -206,7 +228,9 @@ fn filesystem_stage(
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
     let target = Target::new(mounted.point.join("data"), filler.plan.size);
-    filler.fill(&target)?;
+    if !filler.plan.is_of_databases() {
+        filler.fill(&target)?;
+    }
     let mut stage = Stage::on(&world.host, target, scheduled)?;
     stage.warnings.clone_from(&mounted.warnings);
     Ok(stage)

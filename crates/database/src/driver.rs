@@ -1,0 +1,494 @@
+//! One trial's load on a running server: clients in threads of their own, each with a connection, let
+//! go together, watched second by second.
+//!
+//! A client stamps the intended start, the first statement and the last answer of each transaction.
+//! What completes in the measured span counts. A transaction that another one was in the way of is
+//! rolled back and begun anew with the same inputs; all attempts are within its latency.
+
+use crate::{
+    DatabaseError, Endpoint, SqlError,
+    tally::{Completed, Tally},
+    workloads::{Client, Crowd, Done},
+};
+use plan::{Arrivals, DatabaseJob, Rate};
+use random::Stream;
+use record::{GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+use units::{Bytes, Nanos};
+
+/// What is run, on what.
+pub struct RunSpec<'a> {
+    /// The work.
+    pub job: &'a DatabaseJob,
+    /// Where.
+    pub endpoint: &'a Endpoint,
+    /// How many clients.
+    pub clients: u32,
+    /// The rate of all clients together, where one is offered.
+    pub rate: Option<Rate>,
+    /// Time before measuring.
+    pub warmup: Nanos,
+    /// Time measured.
+    pub measure: Nanos,
+    /// The trial's seed.
+    pub seed: u64,
+}
+
+/// A second of a trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Live {
+    /// Its end, in seconds from the end of warm-up.
+    pub at: f64,
+    /// Whether nothing counts yet.
+    pub warming: bool,
+    /// Transactions completed in it, a second.
+    pub per_second: f64,
+    /// 99th percentile of their latencies.
+    pub p99: Nanos,
+}
+
+/// A server that answers nothing for so long after the end hangs: InnoDB's usual lock wait is 50 s.
+const HUNG_AFTER: Duration = Duration::from_secs(120);
+
+/// When to begin, to measure and to end.
+#[derive(Clone, Copy)]
+struct Times {
+    start: Instant,
+    measure: Instant,
+    end: Instant,
+}
+
+/// What all threads share.
+struct Shared {
+    gate: Barrier,
+    times: OnceLock<Times>,
+    /// Ends early: a failure, or the user's wish.
+    over: AtomicBool,
+    failure: Mutex<Option<SqlError>>,
+}
+
+/// What a client's thread gives in the end.
+struct Ended {
+    queries: Queries,
+    cpu: Nanos,
+    backlog: u64,
+    oldest: Duration,
+}
+
+/// Runs the load and measures it. `each_second` is called on the caller's thread.
+pub fn run(
+    spec: &RunSpec<'_>,
+    stop: &AtomicBool,
+    each_second: &mut dyn FnMut(&Live),
+) -> Result<Measurement, DatabaseError> {
+    let crowd = Crowd::gather(spec.job, spec.endpoint, spec.clients, spec.seed)?;
+    let audit = crowd.audit.clone();
+    let names = crowd.types;
+    let measured_clients = crowd.clients.len();
+    let members: Vec<_> = crowd.clients.into_iter().chain(crowd.helpers).collect();
+    let shared = Arc::new(Shared {
+        gate: Barrier::new(members.len() + 1),
+        times: OnceLock::new(),
+        over: AtomicBool::new(false),
+        failure: Mutex::new(None),
+    });
+    let tallies: Vec<Arc<Mutex<Tally>>> =
+        members.iter().map(|_| Arc::new(Mutex::new(Tally::new(names.len())))).collect();
+    let mut threads = Vec::new();
+    for (place, member) in members.into_iter().enumerate() {
+        let helper = place >= measured_clients;
+        let schedule = spec
+            .rate
+            .filter(|_| !helper)
+            .map(|rate| Schedule::new(rate, place as u32, measured_clients as u32, spec.seed));
+        let (shared, tally) = (Arc::clone(&shared), Arc::clone(&tallies[place]));
+        let thread = std::thread::Builder::new()
+            .name(format!("client {place}"))
+            .stack_size(512 << 10)
+            .spawn(move || work(member, schedule, &shared, &tally));
+        threads.push(thread.map_err(DatabaseError::io("start a client's thread"))?);
+    }
+    let start = Instant::now() + Duration::from_millis(1);
+    let measure = start + spec.warmup.as_duration();
+    let times = Times { start, measure, end: measure + spec.measure.as_duration() };
+    // Set once, before any thread reads it.
+    let _ = shared.times.set(times);
+    shared.gate.wait();
+    let mut watch = Watch { times, tallies: &tallies, before: start, seconds: Vec::new() };
+    let early = watch.until_end(&shared, stop, each_second);
+    shared.over.store(true, Ordering::Relaxed);
+    let span_end = if early { Instant::now().min(times.end) } else { times.end };
+    let ended = join(threads)?;
+    if let Some(failure) = lock(&shared.failure).take() {
+        return Err(DatabaseError::Void(failure.to_string()));
+    }
+    if stop.load(Ordering::Relaxed) && early {
+        return Err(DatabaseError::Stopped);
+    }
+    let seconds = watch.seconds;
+    let span = span_end.saturating_duration_since(times.measure);
+    let transactions = gathered(&tallies, names, measured_clients, &ended, &audit);
+    let mut warnings = Vec::new();
+    warn_of_backlog(&ended, &mut warnings);
+    Ok(Measurement {
+        span: span.into(),
+        transactions: Some(transactions),
+        seconds,
+        generator: cost(&ended, span),
+        warnings,
+        ..Measurement::default()
+    })
+}
+
+fn join(threads: Vec<JoinHandle<Ended>>) -> Result<Vec<Ended>, DatabaseError> {
+    let begun = Instant::now();
+    while !threads.iter().all(JoinHandle::is_finished) {
+        if begun.elapsed() > HUNG_AFTER {
+            return Err(DatabaseError::Void(format!(
+                "the server answered nothing for {} s after the end",
+                HUNG_AFTER.as_secs()
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = threads.into_iter().map(JoinHandle::join);
+    ended
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| DatabaseError::Void("a client's thread ended in a panic".to_owned()))
+}
+
+/// A client's thread.
+fn work(
+    mut client: Box<dyn Client>,
+    mut schedule: Option<Schedule>,
+    shared: &Shared,
+    tally: &Mutex<Tally>,
+) -> Ended {
+    shared.gate.wait();
+    let mut ended =
+        Ended { queries: Queries::default(), cpu: Nanos::ZERO, backlog: 0, oldest: Duration::ZERO };
+    let Some(times) = shared.times.get().copied() else { return ended };
+    let _warm_up_is_not_counted = client.take_queries();
+    let mut cpu_before = None;
+    sleep_until(times.start, shared);
+    let over = || shared.over.load(Ordering::Relaxed) || Instant::now() >= times.end;
+    while !over() {
+        if cpu_before.is_none() && Instant::now() >= times.measure {
+            cpu_before = Some(thread_cpu());
+            let _warm_up = client.take_queries();
+        }
+        let intended = match &schedule {
+            Some(schedule) => {
+                let due = schedule.next(times.start);
+                sleep_until(due.min(times.end), shared);
+                if due >= times.end || over() {
+                    break;
+                }
+                Some(due)
+            }
+            None => None,
+        };
+        if !client.draw(times.end, &shared.over) {
+            break;
+        }
+        if let Some(schedule) = &mut schedule {
+            schedule.take();
+        }
+        match transaction(client.as_mut(), shared, tally, times, intended) {
+            Ok(()) => {}
+            Err(error) => {
+                lock(&shared.failure).get_or_insert(error);
+                shared.over.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+    }
+    ended.cpu = thread_cpu().saturating_sub(cpu_before.unwrap_or_else(thread_cpu));
+    ended.queries = client.take_queries();
+    if let Some(schedule) = &schedule {
+        (ended.backlog, ended.oldest) = schedule.due_before(times.start, times.end);
+    }
+    ended
+}
+
+/// One transaction, begun anew until it comes through or the time is over.
+fn transaction(
+    client: &mut dyn Client,
+    shared: &Shared,
+    tally: &Mutex<Tally>,
+    times: Times,
+    intended: Option<Instant>,
+) -> Result<(), SqlError> {
+    let begun = Instant::now();
+    loop {
+        let why = match client.run() {
+            Ok(done) => {
+                let now = Instant::now();
+                let Done { kind, rolled_back, since } = done;
+                let Some(kind) = kind else {
+                    client.pause(times.end, &shared.over);
+                    return Ok(());
+                };
+                let since_intended = |intended: Instant| Nanos::from(now - intended.min(now));
+                let completed = Completed {
+                    kind,
+                    rolled_back,
+                    service: Nanos::from(now - since.unwrap_or(begun).min(now)),
+                    response: intended.map(since_intended),
+                };
+                let counts = now >= times.measure && now < times.end;
+                lock(tally).note(&completed, counts);
+                client.pause(times.end, &shared.over);
+                return Ok(());
+            }
+            Err(SqlError::Retry(why)) => why,
+            Err(SqlError::Duplicate(why)) if client.expects_duplicates() => why,
+            // The server was told to end, or the trial has failed: that is not another failure.
+            Err(_) if shared.over.load(Ordering::Relaxed) => return Ok(()),
+            Err(other) => return Err(other),
+        };
+        let now = Instant::now();
+        if now >= times.measure && now < times.end {
+            *lock(tally).retries.entry(short(&why)).or_default() += 1;
+        }
+        client.roll_back()?;
+        if now >= times.end || shared.over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+    }
+}
+
+/// The server's message without what differs each time: `duplicate key … (1062)` names a key.
+fn short(why: &str) -> String {
+    match why.split_once('\'') {
+        Some((before, rest)) => match rest.rsplit_once('\'') {
+            Some((_, after)) => format!("{before}…{after}"),
+            None => why.to_owned(),
+        },
+        None => why.to_owned(),
+    }
+}
+
+/// Watches the clients and notes each second.
+struct Watch<'a> {
+    times: Times,
+    tallies: &'a [Arc<Mutex<Tally>>],
+    before: Instant,
+    seconds: Vec<Second>,
+}
+
+impl Watch<'_> {
+    /// Until the end, or until something ends it early: then true.
+    fn until_end(
+        &mut self,
+        shared: &Shared,
+        stop: &AtomicBool,
+        each_second: &mut dyn FnMut(&Live),
+    ) -> bool {
+        loop {
+            let tick = self.next_tick();
+            while Instant::now() < tick {
+                if stop.load(Ordering::Relaxed) || shared.over.load(Ordering::Relaxed) {
+                    return true;
+                }
+                let left = tick.saturating_duration_since(Instant::now());
+                std::thread::sleep(left.min(Duration::from_millis(20)));
+            }
+            self.second(tick, each_second);
+            if tick == self.times.end {
+                return false;
+            }
+        }
+    }
+
+    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
+    fn next_tick(&self) -> Instant {
+        let second = Duration::from_secs(1);
+        let (last, measure) = (self.before, self.times.measure);
+        let next = if last < measure {
+            let left = (measure - last).as_nanos();
+            let whole = (left - 1) / second.as_nanos();
+            measure - second * u32::try_from(whole).unwrap_or(u32::MAX)
+        } else {
+            let whole = (last - measure).as_millis() / 1000;
+            measure + second * u32::try_from(whole + 1).unwrap_or(u32::MAX)
+        };
+        next.min(self.times.end)
+    }
+
+    fn second(&mut self, tick: Instant, each_second: &mut dyn FnMut(&Live)) {
+        let mut sum = (0, Histogram::new());
+        for tally in self.tallies {
+            lock(tally).take_second(&mut sum);
+        }
+        let length = (tick - self.before).as_secs_f64().max(1e-9);
+        self.before = tick;
+        let at = match tick >= self.times.measure {
+            true => (tick - self.times.measure).as_secs_f64(),
+            false => -(self.times.measure - tick).as_secs_f64(),
+        };
+        let quantile = |share| sum.1.quantile(share).unwrap_or_default();
+        let second = Second {
+            at,
+            transactions: sum.0,
+            bytes: Bytes::ZERO,
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            max: sum.1.max().unwrap_or_default(),
+            ..Second::default()
+        };
+        self.seconds.push(second);
+        let per_second = sum.0 as f64 / length;
+        let warming = tick <= self.times.measure;
+        each_second(&Live { at, warming, per_second, p99: second.p99 });
+    }
+}
+
+fn gathered(
+    tallies: &[Arc<Mutex<Tally>>],
+    names: &[&str],
+    measured_clients: usize,
+    ended: &[Ended],
+    audit: &Option<Arc<crate::workloads::tpcc::Audit>>,
+) -> Transactions {
+    let mut all = Transactions::default();
+    for (place, tally) in tallies.iter().enumerate() {
+        let tally = std::mem::replace(&mut *lock(tally), Tally::new(0));
+        if place < measured_clients {
+            all.clients.push(tally.completed);
+        }
+        for (name, measured) in names.iter().zip(tally.types.into_iter().map(|t| t.measured())) {
+            if let Some(measured) = measured {
+                all.types.entry((*name).to_owned()).or_default().merge(&measured);
+            }
+        }
+        for (why, count) in tally.retries {
+            *all.retries.entry(why).or_default() += count;
+        }
+    }
+    for Ended { queries, .. } in ended {
+        all.queries.reads += queries.reads;
+        all.queries.writes += queries.writes;
+        all.queries.others += queries.others;
+    }
+    all.errors = BTreeMap::new();
+    all.checks = audit.as_ref().map(|audit| audit.checks()).unwrap_or_default();
+    all
+}
+
+fn warn_of_backlog(ended: &[Ended], warnings: &mut Vec<String>) {
+    let late: u64 = ended.iter().map(|ended| ended.backlog).sum();
+    let oldest = ended.iter().map(|ended| ended.oldest).max().unwrap_or_default();
+    if late > 0 && oldest > Duration::from_millis(100) {
+        warnings.push(format!(
+            "{late} transactions were due and not begun by the end, the first of them for {}: the \
+             server did not keep up with the rate, and latencies grow with the time measured",
+            Nanos::from(oldest)
+        ));
+    }
+}
+
+fn cost(ended: &[Ended], span: Duration) -> GeneratorCost {
+    let busiest = ended.iter().map(|ended| ended.cpu).max().unwrap_or_default();
+    let share = busiest.as_secs_f64() / span.as_secs_f64().max(1e-9);
+    GeneratorCost {
+        user: Nanos(ended.iter().map(|ended| ended.cpu.0).sum()),
+        system: Nanos::ZERO,
+        threads: ended.len() as u32,
+        busiest: SharePermille((share * 1000.0).min(1000.0) as u32),
+    }
+}
+
+/// CPU time of this thread, in user mode and in the kernel together.
+fn thread_cpu() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+fn sleep_until(when: Instant, shared: &Shared) {
+    while !shared.over.load(Ordering::Relaxed) {
+        let left = when.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One client's intended starts. What is due but not taken stays due: no start is skipped or moved.
+struct Schedule {
+    next_ns: f64,
+    gap_ns: f64,
+    taken: u64,
+    first_ns: f64,
+    poisson: Option<Stream>,
+}
+
+impl Schedule {
+    fn new(rate: Rate, client: u32, clients: u32, seed: u64) -> Schedule {
+        let mut stream = Stream::new(seed, &format!("arrivals of client {client}"));
+        let gap_ns = 1e9 * f64::from(clients) / rate.per_second;
+        let (first_ns, poisson) = match rate.arrivals {
+            // Evenly spaced over all clients, too.
+            Arrivals::Fixed => (gap_ns * f64::from(client) / f64::from(clients), None),
+            Arrivals::Poisson => (stream.exponential(gap_ns), Some(stream)),
+        };
+        Schedule { next_ns: first_ns, gap_ns, taken: 0, first_ns, poisson }
+    }
+
+    fn next(&self, start: Instant) -> Instant {
+        start + Duration::from_nanos(self.next_ns as u64)
+    }
+
+    fn take(&mut self) {
+        self.taken += 1;
+        self.next_ns = match &mut self.poisson {
+            Some(stream) => self.next_ns + stream.exponential(self.gap_ns),
+            None => self.first_ns + self.taken as f64 * self.gap_ns,
+        };
+    }
+
+    /// About how many are due before `end` and were not taken, and for how long the first is.
+    fn due_before(&self, start: Instant, end: Instant) -> (u64, Duration) {
+        let wait = end.saturating_duration_since(self.next(start));
+        match wait.is_zero() {
+            true => (0, wait),
+            false => (1 + (wait.as_nanos() as f64 / self.gap_ns) as u64, wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_arrivals_of_all_clients_interleave_and_what_is_late_stays_due() {
+        let start = Instant::now();
+        let mut schedule = Schedule::new("fixed:1000/s".parse().unwrap(), 1, 2, 7);
+        assert_eq!(schedule.next(start) - start, Duration::from_millis(1));
+        schedule.take();
+        assert_eq!(schedule.next(start) - start, Duration::from_millis(3));
+        let (due, oldest) = schedule.due_before(start, start + Duration::from_millis(10));
+        assert_eq!((due, oldest), (4, Duration::from_millis(7)));
+    }
+
+    #[test]
+    fn a_servers_message_without_the_key_that_it_names() {
+        let text = "Duplicate entry '17' for key 'PRIMARY' (1062)";
+        assert_eq!(short(text), "Duplicate entry … (1062)");
+        assert_eq!(short("deadlock (1213)"), "deadlock (1213)");
+    }
+}

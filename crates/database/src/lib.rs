@@ -1,0 +1,36 @@
+//! Database servers that Spindle starts, and the workloads that it runs on them.
+//!
+//! What lives here: `servers/` (a private MariaDB, a private PostgreSQL, one that runs already),
+//! `workloads/` (sysbench's oltp, tpcc, the multi-index insert), loading their data, and the driver
+//! that runs clients against a server and stamps every time. What does not: where data lie and what
+//! is set beneath them (`runner`), how a process is noted and ended (`host`), what figures mean.
+//!
+//! Data flows: a [`plan::DatabaseJob`] → [`Programs::install`] and [`load()`] once → a copy of the
+//! data for each trial → [`Running`] → [`run()`] → [`record::Measurement`].
+
+mod catalog;
+mod counters;
+mod data;
+mod driver;
+mod error;
+mod loading;
+mod log;
+mod near;
+mod running;
+mod server;
+mod servers;
+mod session;
+mod tally;
+mod workloads;
+
+pub use catalog::Catalog;
+pub use counters::ServerSampling;
+pub use data::{copy_data, flush_data};
+pub use driver::{Live, RunSpec, run};
+pub use error::DatabaseError;
+pub use loading::{Progress, load};
+pub use running::{Endpoint, Running};
+pub use server::{Place, Programs, Settings};
+pub use servers::url::Claim;
+pub use session::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId};
+pub use workloads::{Shape, check_data, tpcc::conditions::check as check_conditions};

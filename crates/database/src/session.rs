@@ -1,0 +1,212 @@
+//! A client's connection to a server: prepared statements, in either dialect.
+
+pub mod mysql;
+pub mod postgresql;
+
+use plan::Dialect;
+use record::Queries;
+
+/// A connection that one client has for itself.
+pub trait Session: Send {
+    /// The server's language.
+    fn dialect(&self) -> Dialect;
+
+    /// Prepares a statement, with `?` for each value. It is counted as `kind` whenever it is run.
+    fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError>;
+
+    /// Runs a prepared statement and reads all that it gives; how many rows it changed, or gave.
+    fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError>;
+
+    /// Runs a prepared statement and gives its rows.
+    fn rows(
+        &mut self,
+        statement: StatementId,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Vec<Field>>, SqlError>;
+
+    /// Sends statements as text, not counted.
+    fn script(&mut self, sql: &str) -> Result<(), SqlError>;
+
+    /// Sends one statement as text and counts it.
+    fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError>;
+
+    /// Sends a query as text and gives its rows; a NULL is `None`.
+    fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError>;
+
+    /// Fills a table by the fastest way there is: `next` writes one row into the text that it is given
+    /// (in the form of [`RowWriter`]) and says whether it did.
+    fn fill(
+        &mut self,
+        table: &str,
+        columns: &str,
+        next: &mut dyn FnMut(&mut RowWriter) -> bool,
+    ) -> Result<(), SqlError>;
+
+    /// Statements sent so far; begins anew.
+    fn take_queries(&mut self) -> Queries;
+
+    /// Rolls back, whatever state the transaction is in; not counted.
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.script("ROLLBACK")
+    }
+}
+
+/// A statement that was prepared in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementId(pub(crate) usize);
+
+/// sysbench's three kinds of statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryKind {
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// BEGIN, COMMIT, ROLLBACK.
+    Other,
+}
+
+/// A value for a statement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg<'a> {
+    /// A whole number.
+    Int(i64),
+    /// Text.
+    Text(&'a str),
+    /// NULL.
+    Null,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// NULL.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// Text.
+    Text(String),
+}
+
+impl Field {
+    /// As a whole number; NULL is 0, and so is what is none.
+    pub fn int(&self) -> i64 {
+        match self {
+            Field::Null => 0,
+            Field::Int(value) => *value,
+            Field::Text(text) => text.trim().parse().unwrap_or(0),
+        }
+    }
+
+    /// As text.
+    pub fn text(&self) -> &str {
+        match self {
+            Field::Text(text) => text,
+            Field::Null | Field::Int(_) => "",
+        }
+    }
+}
+
+/// What a server or the way to it answered in place of a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SqlError {
+    /// Another transaction was in the way: to be begun anew.
+    #[error("{0}")]
+    Retry(String),
+    /// A row of the same key is there already.
+    #[error("{0}")]
+    Duplicate(String),
+    /// The server would not.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection is gone, or was not to be had.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// Writes rows as the server's bulk format wants them. Text must have no quotes, backslashes, tabs or
+/// line ends, which the generators of this crate never make.
+pub struct RowWriter {
+    text: String,
+    dialect: Dialect,
+    first: bool,
+    rows: usize,
+}
+
+impl RowWriter {
+    pub(crate) fn new(dialect: Dialect) -> RowWriter {
+        RowWriter { text: String::with_capacity(1 << 20), dialect, first: true, rows: 0 }
+    }
+
+    /// Begins a row.
+    pub fn begin(&mut self) {
+        if self.dialect == Dialect::MySql {
+            self.text.push_str(if self.rows == 0 { "(" } else { ",(" });
+        }
+        (self.first, self.rows) = (true, self.rows + 1);
+    }
+
+    fn next(&mut self) {
+        if !std::mem::take(&mut self.first) {
+            self.text.push(if self.dialect == Dialect::MySql { ',' } else { '\t' });
+        }
+    }
+
+    /// The row's next value.
+    pub fn int(&mut self, value: i64) {
+        use std::fmt::Write;
+        self.next();
+        // Writing into a string cannot fail.
+        let _ = write!(self.text, "{value}");
+    }
+
+    /// The row's next value.
+    pub fn text(&mut self, value: &str) {
+        self.next();
+        match self.dialect {
+            Dialect::MySql => {
+                self.text.push('\'');
+                self.text.push_str(value);
+                self.text.push('\'');
+            }
+            Dialect::PostgreSql => self.text.push_str(value),
+        }
+    }
+
+    /// The row's next value is NULL.
+    pub fn null(&mut self) {
+        self.next();
+        self.text.push_str(if self.dialect == Dialect::MySql { "NULL" } else { "\\N" });
+    }
+
+    /// Ends the row.
+    pub fn end(&mut self) {
+        self.text.push(if self.dialect == Dialect::MySql { ')' } else { '\n' });
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.text.len() >= 900_000
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.rows = 0;
+    }
+}
+
+/// Counts a statement.
+pub(crate) fn count(queries: &mut Queries, kind: QueryKind) {
+    match kind {
+        QueryKind::Read => queries.reads += 1,
+        QueryKind::Write => queries.writes += 1,
+        QueryKind::Other => queries.others += 1,
+    }
+}

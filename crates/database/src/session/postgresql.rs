@@ -1,0 +1,194 @@
+//! PostgreSQL, through the blocking `postgres` crate.
+
+use super::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId, count};
+use plan::Dialect;
+use postgres::{
+    Client, Config, NoTls, SimpleQueryMessage, Statement,
+    fallible_iterator::FallibleIterator,
+    types::{IsNull, ToSql, Type, private::BytesMut, to_sql_checked},
+};
+use record::Queries;
+use std::io::Write;
+
+/// Serialization failure and deadlock (Appendix A of PostgreSQL's manual).
+const RETRIED: [&str; 2] = ["40001", "40P01"];
+
+/// unique_violation.
+const DUPLICATE: &str = "23505";
+
+/// A connection to PostgreSQL.
+pub struct PostgreSqlSession {
+    client: Client,
+    statements: Vec<(Statement, QueryKind)>,
+    queries: Queries,
+}
+
+impl PostgreSqlSession {
+    /// Connects.
+    pub fn connect(config: &Config) -> Result<PostgreSqlSession, SqlError> {
+        let client = config.connect(NoTls).map_err(told)?;
+        Ok(PostgreSqlSession { client, statements: Vec::new(), queries: Queries::default() })
+    }
+
+    fn statement(&mut self, id: StatementId) -> Statement {
+        let (statement, kind) = &self.statements[id.0];
+        count(&mut self.queries, *kind);
+        statement.clone()
+    }
+}
+
+fn told(error: postgres::Error) -> SqlError {
+    let Some(said) = error.as_db_error() else {
+        return SqlError::Lost(match std::error::Error::source(&error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        });
+    };
+    let code = said.code().code();
+    let text = format!("{} ({code})", said.message());
+    match code {
+        code if RETRIED.contains(&code) => SqlError::Retry(text),
+        DUPLICATE => SqlError::Duplicate(text),
+        // The server ends connections when it ends, or starts.
+        code if code.starts_with("57P") => SqlError::Lost(text),
+        _ => SqlError::Refused(text),
+    }
+}
+
+/// Each value in the type that the statement's parameter has.
+impl ToSql for Arg<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match (self, ty) {
+            (Arg::Null, _) => Ok(IsNull::Yes),
+            (Arg::Int(value), &Type::INT2) => i16::try_from(*value)?.to_sql(ty, out),
+            (Arg::Int(value), &Type::INT4) => i32::try_from(*value)?.to_sql(ty, out),
+            (Arg::Int(value), _) => value.to_sql(&Type::INT8, out),
+            (Arg::Text(text), _) => text.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+fn field(row: &postgres::Row, column: usize) -> Result<Field, SqlError> {
+    let int = |value: Option<i64>| value.map_or(Field::Null, Field::Int);
+    let found = match *row.columns()[column].type_() {
+        Type::INT2 => row.try_get::<_, Option<i16>>(column).map(|v| int(v.map(i64::from))),
+        Type::INT4 => row.try_get::<_, Option<i32>>(column).map(|v| int(v.map(i64::from))),
+        Type::INT8 => row.try_get::<_, Option<i64>>(column).map(int),
+        _ => row
+            .try_get::<_, Option<String>>(column)
+            .map(|text| text.map_or(Field::Null, Field::Text)),
+    };
+    found.map_err(told)
+}
+
+/// With `$1`, `$2` for each `?`.
+fn numbered(sql: &str) -> String {
+    let mut parts = sql.split('?');
+    let mut out = parts.next().unwrap_or("").to_owned();
+    for (place, part) in parts.enumerate() {
+        out.push_str(&format!("${}", place + 1));
+        out.push_str(part);
+    }
+    out
+}
+
+impl Session for PostgreSqlSession {
+    fn dialect(&self) -> Dialect {
+        Dialect::PostgreSql
+    }
+
+    fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError> {
+        let statement = self.client.prepare(&numbered(sql)).map_err(told)?;
+        self.statements.push((statement, kind));
+        Ok(StatementId(self.statements.len() - 1))
+    }
+
+    fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
+        let statement = self.statement(statement);
+        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
+        let mut count = 0;
+        while rows.next().map_err(told)?.is_some() {
+            count += 1;
+        }
+        Ok(rows.rows_affected().unwrap_or(count))
+    }
+
+    fn rows(
+        &mut self,
+        statement: StatementId,
+        args: &[Arg<'_>],
+    ) -> Result<Vec<Vec<Field>>, SqlError> {
+        let statement = self.statement(statement);
+        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next().map_err(told)? {
+            all.push((0..row.len()).map(|column| field(&row, column)).collect::<Result<_, _>>()?);
+        }
+        Ok(all)
+    }
+
+    fn script(&mut self, sql: &str) -> Result<(), SqlError> {
+        self.client.batch_execute(sql).map_err(told)
+    }
+
+    fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
+        count(&mut self.queries, kind);
+        self.client.batch_execute(sql).map_err(told)
+    }
+
+    fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
+        let answers = self.client.simple_query(sql).map_err(told)?;
+        let rows = answers.into_iter().filter_map(|answer| match answer {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+            }
+            _ => None,
+        });
+        Ok(rows.collect())
+    }
+
+    fn fill(
+        &mut self,
+        table: &str,
+        columns: &str,
+        next: &mut dyn FnMut(&mut RowWriter) -> bool,
+    ) -> Result<(), SqlError> {
+        let lost = |error: std::io::Error| SqlError::Lost(error.to_string());
+        let copy = format!("COPY {table} ({columns}) FROM STDIN");
+        let mut writer = self.client.copy_in(&copy).map_err(told)?;
+        let mut rows = RowWriter::new(Dialect::PostgreSql);
+        loop {
+            let more = next(&mut rows);
+            if rows.is_full() || (!more && !rows.is_empty()) {
+                writer.write_all(rows.as_str().as_bytes()).map_err(lost)?;
+                rows.clear();
+            }
+            if !more {
+                return writer.finish().map(drop).map_err(told);
+            }
+        }
+    }
+
+    fn take_queries(&mut self) -> Queries {
+        std::mem::take(&mut self.queries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn question_marks_are_numbered() {
+        assert_eq!(super::numbered("a=? AND b=?"), "a=$1 AND b=$2");
+        assert_eq!(super::numbered("COMMIT"), "COMMIT");
+    }
+}

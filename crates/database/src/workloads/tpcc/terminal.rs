@@ -1,0 +1,340 @@
+//! Terminals: what each draws, its pauses, and those who do the deliveries that terminals defer.
+
+use super::{
+    Audit, CUSTOMERS, DISTRICTS, ITEMS,
+    random::{Constants, between, last_name, nurand},
+    transaction::{Customer, Desk, Line, NewOrder, Payment, UNUSED_ITEM},
+};
+use crate::{
+    Session, SqlError,
+    workloads::{Client, Done},
+};
+use random::Stream;
+use record::Queries;
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
+    time::{Duration, Instant},
+};
+
+/// Where a terminal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its home warehouse, for good.
+    warehouse: i64,
+    /// The district whose stock it asks for.
+    district: i64,
+    /// How many warehouses there are.
+    warehouses: i64,
+}
+
+impl Place {
+    /// Of a client: spread over the warehouses, then over the districts.
+    pub fn of(client: u32, warehouses: u32) -> Place {
+        Place {
+            warehouse: 1 + i64::from(client % warehouses),
+            district: 1 + i64::from(client / warehouses) % DISTRICTS,
+            warehouses: i64::from(warehouses),
+        }
+    }
+}
+
+/// What a terminal's user draws from.
+pub struct Inputs {
+    pub constants: Constants,
+    pub place: Place,
+    pub audit: Arc<Audit>,
+    pub stream: Stream,
+}
+
+/// Transactions in a deck: each mix of 23 has exactly these.
+const DECK: [(usize, usize); 5] = [(0, 10), (1, 10), (2, 1), (3, 1), (4, 1)];
+
+/// Keying and mean think times in seconds (clause 5.2.5.7).
+const PAUSES: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
+
+/// A delivery that waits for whoever does it.
+pub struct Deferred {
+    warehouse: i64,
+    carrier: i64,
+    since: Instant,
+}
+
+/// A transaction's inputs.
+enum Drawn {
+    NewOrder(NewOrder),
+    Payment(Payment),
+    OrderStatus(i64, i64, Customer),
+    Delivery(i64, i64),
+    StockLevel(i64, i64, i64),
+}
+
+/// A terminal.
+pub struct Terminal {
+    desk: Desk,
+    inputs: Inputs,
+    deck: Vec<usize>,
+    kind: usize,
+    drawn: Drawn,
+    deferred: SyncSender<Deferred>,
+    think: bool,
+}
+
+impl Terminal {
+    pub fn new(
+        session: Box<dyn Session>,
+        inputs: Inputs,
+        deferred: SyncSender<Deferred>,
+        think: bool,
+    ) -> Result<Terminal, SqlError> {
+        let drawn = Drawn::Delivery(inputs.place.warehouse, 1);
+        let desk = Desk::new(session)?;
+        Ok(Terminal { desk, inputs, deck: Vec::new(), kind: 3, drawn, deferred, think })
+    }
+}
+
+impl Inputs {
+    fn draw(&mut self, kind: usize) -> Drawn {
+        let home = self.place.warehouse;
+        match kind {
+            0 => Drawn::NewOrder(self.new_order()),
+            1 => Drawn::Payment(self.payment()),
+            2 => {
+                let district = between(&mut self.stream, 1, DISTRICTS);
+                Drawn::OrderStatus(home, district, self.customer())
+            }
+            3 => Drawn::Delivery(home, between(&mut self.stream, 1, 10)),
+            _ => {
+                let threshold = between(&mut self.stream, 10, 20);
+                Drawn::StockLevel(home, self.place.district, threshold)
+            }
+        }
+    }
+
+    fn new_order(&mut self) -> NewOrder {
+        let (stream, audit) = (&mut self.stream, &self.audit);
+        let district = between(stream, 1, DISTRICTS);
+        let customer = nurand(stream, 1023, self.constants.customer, 1, CUSTOMERS as u64) as i64;
+        let count = between(stream, 5, 15);
+        let rolls_back = stream.below(100) == 0;
+        let lines: Vec<Line> = (1..=count)
+            .map(|number| {
+                let item = nurand(stream, 8191, self.constants.item, 1, ITEMS as u64) as i64;
+                let item = if rolls_back && number == count { UNUSED_ITEM } else { item };
+                let supplier = match stream.below(100) == 0 {
+                    true => another(stream, self.place),
+                    false => self.place.warehouse,
+                };
+                Line { item, supplier, quantity: between(stream, 1, 10) }
+            })
+            .collect();
+        let remote = lines.iter().filter(|line| line.supplier != self.place.warehouse).count();
+        audit.orders.fetch_add(1, Relaxed);
+        audit.rolled_back.fetch_add(u64::from(rolls_back), Relaxed);
+        audit.lines.fetch_add(lines.len() as u64, Relaxed);
+        audit.remote_lines.fetch_add(remote as u64, Relaxed);
+        NewOrder { warehouse: self.place.warehouse, district, customer, lines }
+    }
+
+    fn payment(&mut self) -> Payment {
+        let warehouse = self.place.warehouse;
+        let district = between(&mut self.stream, 1, DISTRICTS);
+        let (mut customer_warehouse, mut customer_district) = (warehouse, district);
+        if self.stream.below(100) < 15 {
+            customer_warehouse = another(&mut self.stream, self.place);
+            customer_district = between(&mut self.stream, 1, DISTRICTS);
+        }
+        let customer = self.customer();
+        let remote = u64::from(customer_warehouse != warehouse);
+        self.audit.payments.fetch_add(1, Relaxed);
+        self.audit.remote_payments.fetch_add(remote, Relaxed);
+        let cents = between(&mut self.stream, 100, 500_000);
+        Payment { warehouse, district, customer_warehouse, customer_district, customer, cents }
+    }
+
+    /// Six in ten by last name.
+    fn customer(&mut self) -> Customer {
+        let stream = &mut self.stream;
+        let by_name = stream.below(100) < 60;
+        self.audit.customers.fetch_add(1, Relaxed);
+        self.audit.by_name.fetch_add(u64::from(by_name), Relaxed);
+        if by_name {
+            let mut name = String::new();
+            last_name(nurand(stream, 255, self.constants.last_name, 0, 999), &mut name);
+            Customer::Name(name)
+        } else {
+            let c = self.constants.customer;
+            Customer::Id(nurand(stream, 1023, c, 1, CUSTOMERS as u64) as i64)
+        }
+    }
+}
+
+/// A warehouse that is not the home; where there is only one, that.
+fn another(stream: &mut Stream, place: Place) -> i64 {
+    if place.warehouses == 1 {
+        return place.warehouse;
+    }
+    let other = between(stream, 1, place.warehouses - 1);
+    if other >= place.warehouse { other + 1 } else { other }
+}
+
+impl Client for Terminal {
+    fn draw(&mut self, end: Instant, over: &AtomicBool) -> bool {
+        if self.deck.is_empty() {
+            for (kind, count) in DECK {
+                self.deck.extend(std::iter::repeat_n(kind, count));
+            }
+            self.inputs.stream.shuffle(&mut self.deck);
+        }
+        self.kind = self.deck.pop().unwrap_or(0);
+        self.drawn = self.inputs.draw(self.kind);
+        if self.think {
+            wait(PAUSES[self.kind].0, end, over);
+        }
+        Instant::now() < end && !over.load(Relaxed)
+    }
+
+    fn run(&mut self) -> Result<Done, SqlError> {
+        let desk = &mut self.desk;
+        let mut rolled_back = false;
+        match &self.drawn {
+            Drawn::NewOrder(order) => rolled_back = desk.new_order(order)?,
+            Drawn::Payment(payment) => desk.payment(payment)?,
+            Drawn::OrderStatus(warehouse, district, who) => {
+                desk.order_status(*warehouse, *district, who)?;
+            }
+            Drawn::Delivery(warehouse, carrier) => {
+                let (warehouse, carrier) = (*warehouse, *carrier);
+                let deferred = Deferred { warehouse, carrier, since: Instant::now() };
+                // Whoever does it counts it. When all of them have gone, the trial is over.
+                let _ = self.deferred.send(deferred);
+                return Ok(Done::default());
+            }
+            Drawn::StockLevel(warehouse, district, threshold) => {
+                desk.stock_level(*warehouse, *district, *threshold)?;
+            }
+        }
+        Ok(Done { kind: Some(self.kind), rolled_back, since: None })
+    }
+
+    fn pause(&mut self, end: Instant, over: &AtomicBool) {
+        if self.think {
+            let mean = PAUSES[self.kind].1;
+            let think = self.inputs.stream.exponential(mean).min(mean * 10.0);
+            wait(think, end, over);
+        }
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.desk.roll_back()
+    }
+
+    fn take_queries(&mut self) -> Queries {
+        self.desk.take_queries()
+    }
+}
+
+fn wait(seconds: f64, end: Instant, over: &AtomicBool) {
+    let until = (Instant::now() + Duration::from_secs_f64(seconds)).min(end);
+    while !over.load(Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(Duration::from_millis(50)));
+    }
+}
+
+/// Does deliveries one after the other.
+pub struct Deliverer {
+    desk: Desk,
+    deferred: Arc<Mutex<Receiver<Deferred>>>,
+    next: Option<Deferred>,
+}
+
+impl Deliverer {
+    pub fn new(
+        session: Box<dyn Session>,
+        deferred: Arc<Mutex<Receiver<Deferred>>>,
+    ) -> Result<Deliverer, SqlError> {
+        Ok(Deliverer { desk: Desk::new(session)?, deferred, next: None })
+    }
+}
+
+impl Client for Deliverer {
+    fn draw(&mut self, end: Instant, over: &AtomicBool) -> bool {
+        while Instant::now() < end && !over.load(Relaxed) {
+            let receiver = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
+            match receiver.recv_timeout(Duration::from_millis(10)) {
+                Ok(next) => {
+                    self.next = Some(next);
+                    return true;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+        false
+    }
+
+    fn run(&mut self) -> Result<Done, SqlError> {
+        let Some(Deferred { warehouse, carrier, since }) = &self.next else {
+            return Ok(Done::default());
+        };
+        self.desk.delivery(*warehouse, *carrier)?;
+        Ok(Done { kind: Some(3), rolled_back: false, since: Some(*since) })
+    }
+
+    fn roll_back(&mut self) -> Result<(), SqlError> {
+        self.desk.roll_back()
+    }
+
+    fn take_queries(&mut self) -> Queries {
+        self.desk.take_queries()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs(warehouses: u32) -> Inputs {
+        Inputs {
+            constants: Constants::of_run(5, 7),
+            place: Place::of(1, warehouses),
+            audit: Arc::new(Audit::new(warehouses)),
+            stream: Stream::new(9, "terminal"),
+        }
+    }
+
+    #[test]
+    fn what_terminals_draw_passes_the_audit() {
+        let mut inputs = inputs(10);
+        for _ in 0..100_000 {
+            let order = inputs.new_order();
+            assert!((5..=15).contains(&order.lines.len()));
+            let payment = inputs.payment();
+            assert!((1..=10).contains(&payment.customer_warehouse));
+        }
+        for check in inputs.audit.checks() {
+            assert!(check.holds, "{check:?}");
+        }
+    }
+
+    #[test]
+    fn another_warehouse_is_never_the_home_and_any_other() {
+        let mut stream = Stream::new(1, "another");
+        let place = Place::of(1, 4);
+        let seen: std::collections::BTreeSet<i64> =
+            (0..200).map(|_| another(&mut stream, place)).collect();
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+    }
+
+    #[test]
+    fn a_deck_has_each_its_count() {
+        assert_eq!(DECK.iter().map(|(_, count)| count).sum::<usize>(), 23);
+    }
+}

@@ -1,0 +1,79 @@
+//! A private server for one test.
+
+use database::{DatabaseError, Endpoint, Place, Programs, RunSpec, Running, Session, Shape};
+use host::{Changes, Host};
+use plan::{DatabaseJob, Server, StorageEngine};
+use record::Measurement;
+use std::{collections::BTreeMap, sync::atomic::AtomicBool};
+use units::Nanos;
+
+pub struct Private {
+    programs: Programs,
+    changes: Changes,
+    running: Option<Running>,
+    pub place: Place,
+    // Removed last.
+    _folder: tempfile::TempDir,
+}
+
+impl Private {
+    /// Starts one; none where its packages are not here.
+    pub fn start(test: &str, server: &str) -> Option<Private> {
+        let host = Host::here();
+        let server: Server = server.parse().unwrap();
+        let programs = match Programs::find(&host, &server) {
+            Ok(programs) => programs.unwrap(),
+            Err(error) => {
+                println!("{test}: SKIPPED: {error}");
+                return None;
+            }
+        };
+        let folder =
+            tempfile::Builder::new().prefix("spindle-test-").tempdir_in("/var/tmp").unwrap();
+        let run = folder.path().join("run");
+        std::fs::create_dir(&run).unwrap();
+        let place = Place { data: folder.path().join("data"), run };
+        let mut changes = Changes::begin_in(&host, folder.path(), test).unwrap();
+        let job: DatabaseJob = "oltp_insert".parse().unwrap();
+        let never = AtomicBool::new(false);
+        let running =
+            programs.install(&mut changes, &place, &job, &BTreeMap::new(), &never).unwrap();
+        Some(Private { programs, changes, running: Some(running), place, _folder: folder })
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.running.as_ref().unwrap().endpoint
+    }
+
+    pub fn session(&self) -> Box<dyn Session> {
+        self.endpoint().connect().unwrap()
+    }
+
+    pub fn load(&self, job: &str) {
+        let shape = Shape::of(&job.parse().unwrap(), StorageEngine::InnoDb);
+        let never = AtomicBool::new(false);
+        database::load(&shape, self.endpoint(), 1, &never, &mut |_, _| {}).unwrap();
+    }
+
+    pub fn run(&self, job: &str, measure: Nanos) -> Result<Measurement, DatabaseError> {
+        let job: DatabaseJob = job.parse().unwrap();
+        let spec = RunSpec {
+            job: &job,
+            endpoint: self.endpoint(),
+            clients: job.clients.unwrap_or(4),
+            rate: job.rate,
+            warmup: Nanos::ZERO,
+            measure,
+            seed: 5,
+        };
+        database::run(&spec, &AtomicBool::new(false), &mut |_| {})
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.programs.end(&mut self.changes, running, false).unwrap();
+        }
+    }
+}

@@ -1,0 +1,610 @@
+//! Databases on the storage under test: their data loaded once and copied fresh for each trial, their
+//! server started and ended with it.
+
+use super::{RealWorld, counters::Sampling, fatal, stage::Stage};
+use crate::{Live, Phase, Watcher, WorldError};
+use database::{
+    Catalog, Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling,
+    Settings, Shape, check_data, copy_data, flush_data,
+};
+use host::{Changes, PageCacheBound};
+use plan::{Cell, DatabaseJob, Plan, Server, StorageEngine, Workload};
+use record::Measurement;
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+use units::{Bytes, Nanos};
+
+/// What the host has of servers, looked up when first asked.
+#[derive(Default)]
+pub struct Servers(RefCell<BTreeMap<String, Result<Found, String>>>);
+
+/// A server that can be used.
+struct Found {
+    /// None for one that runs already.
+    private: Option<(Programs, Catalog)>,
+}
+
+impl Servers {
+    /// Asks something of a server, or says why there is none.
+    fn ask<T>(
+        &self,
+        world: &RealWorld,
+        server: &Server,
+        ask: impl FnOnce(&Found) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let mut all = self.0.borrow_mut();
+        let found = all
+            .entry(server.to_string())
+            .or_insert_with(|| find(world, server).map_err(|error| error.to_string()));
+        ask(found.as_ref().map_err(Clone::clone)?)
+    }
+
+    /// A private server's title, such as `MariaDB 10.11.14`.
+    fn title(&self, world: &RealWorld, server: &Server) -> Option<String> {
+        let title = |found: &Found| {
+            Ok(found.private.as_ref().map(|(programs, _)| programs.title().to_owned()))
+        };
+        self.ask(world, server, title).ok().flatten()
+    }
+
+    /// What a private server is told; nothing for one that is not ours.
+    fn settings(&self, world: &RealWorld, workload: &Workload) -> Option<(String, Settings)> {
+        let job = workload.database.as_ref()?;
+        let settings = |found: &Found| {
+            Ok(found.private.as_ref().map(|(programs, _)| {
+                let told = programs.settings(job, workload.clients(), &workload.variables);
+                (programs.name().to_owned(), told)
+            }))
+        };
+        self.ask(world, &job.server, settings).ok().flatten()
+    }
+}
+
+fn find(world: &RealWorld, server: &Server) -> Result<Found, DatabaseError> {
+    let private = match Programs::find(&world.host, server)? {
+        Some(programs) => {
+            let catalog = programs.catalog()?;
+            Some((programs, catalog))
+        }
+        None => {
+            Claim::look(&server.to_string(), world.use_existing)?;
+            None
+        }
+    };
+    Ok(Found { private })
+}
+
+/// What loaded data may take more than their rows: logs, tables of the server's own.
+const KEPT_BESIDE: Bytes = Bytes::from_mib(300);
+
+/// The least that a server needs beside its cache of pages.
+const MEMORY_BESIDE: Bytes = Bytes::from_mib(160);
+
+/// Why a cell's database cannot be run here.
+pub fn refuse(world: &RealWorld, plan: &Plan, workload: &Workload) -> Option<String> {
+    let job = workload.database.as_ref()?;
+    let checked = world.servers.ask(world, &job.server, |found| {
+        let Some((programs, catalog)) = &found.private else {
+            return match workload.variables.keys().next() {
+                None => Ok(()),
+                Some(name) => Err(format!(
+                    "{name} is a variable of a server that is not Spindle's: set it there yourself, \
+                     or let Spindle run a private server"
+                )),
+            };
+        };
+        for (name, value) in &workload.variables {
+            let refused = catalog.refuse(name).or_else(|| programs.refuse_value(name, value));
+            refused.map_or(Ok(()), Err)?;
+        }
+        let engine = programs.engine(&workload.variables)?;
+        let job = DatabaseJob { engine: job.engine.or(Some(engine)), ..job.clone() };
+        match job.server.dialect() {
+            plan::Dialect::MySql => job.check().map_err(|error| error.to_string()),
+            plan::Dialect::PostgreSql => Ok(()),
+        }
+    });
+    if let Err(reason) = checked {
+        return Some(reason);
+    }
+    if let Some(limit) = plan.page_cache {
+        let least = job.buffer_pool.unwrap_or(Bytes::from_mib(128)) + MEMORY_BESIDE;
+        if job.server.is_private() && limit < least {
+            return Some(format!(
+                "the server's own memory counts in a page cache of {limit}: with its buffer pool it \
+                 needs {least}, and more for any page cache beside; give --page-cache more, or \
+                 buffer_pool less"
+            ));
+        }
+    }
+    refuse_room(world, plan, job)
+}
+
+/// The loaded data are kept beside the copy that a trial runs on.
+fn refuse_room(world: &RealWorld, plan: &Plan, job: &DatabaseJob) -> Option<String> {
+    let kept = kept_size(job);
+    let folder = kept_folder(world);
+    let needed = if world.folder().is_some() { plan.size + kept } else { kept };
+    let error = host::check_room(&folder, needed).err()?;
+    Some(format!(
+        "the data of {job} are estimated at {}, and with those that are kept beside a trial's copy \
+         {needed} are needed: {error}",
+        job.data_size()
+    ))
+}
+
+fn kept_size(job: &DatabaseJob) -> Bytes {
+    Bytes(job.data_size().0 / 10 * 12) + KEPT_BESIDE
+}
+
+/// Where loaded data are kept: beside the storage under test, or for a whole device where temporary
+/// data go.
+fn kept_folder(world: &RealWorld) -> PathBuf {
+    world.folder().unwrap_or_else(|| PathBuf::from("/var/tmp"))
+}
+
+/// What will be made, and removed in the end.
+pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    for job in plan.databases() {
+        let (what, size) = (Shape::of(&job, StorageEngine::InnoDb).key(), job.data_size());
+        all.push(match world.servers.title(world, &job.server) {
+            Some(title) => format!(
+                "load {what} (about {size}) once into a private {title}, kept in {}; copy it fresh \
+                 for each trial and run a server on it, and remove all of it in the end",
+                kept_folder(world).display()
+            ),
+            None => format!(
+                "load {what} (about {size}) into the database of {}, unless it is there, and drop \
+                 the tables that were made in the end",
+                job.server
+            ),
+        });
+    }
+    let told = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
+    if let Some((name, settings)) =
+        told.and_then(|(workload, _)| world.servers.settings(world, &workload))
+    {
+        let told: Vec<String> =
+            settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        all.push(format!("tell {name}: {}", told.join(" ")));
+    }
+    all
+}
+
+/// The baseline's configuration, for the record.
+pub fn recorded(world: &RealWorld, plan: &Plan) -> Vec<(String, String)> {
+    let told = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
+    let told = told.and_then(|(workload, _)| world.servers.settings(world, &workload));
+    let Some((server, settings)) = told else { return Vec::new() };
+    settings.into_iter().map(|(name, value)| (format!("{server}.{name}"), value)).collect()
+}
+
+/// Loaded data, and the server of the trial under way.
+pub struct Databases {
+    /// Sockets, logs, configurations.
+    run: PathBuf,
+    /// Loaded data by what is in them.
+    kept: BTreeMap<String, PathBuf>,
+    /// Foreign databases by their URL.
+    claims: BTreeMap<String, Claim>,
+    trial: Option<TrialServer>,
+    /// The trial's variables, as the server says.
+    applied: Vec<(String, String)>,
+    /// Servers started so far: each has a log of its own.
+    started: u32,
+}
+
+struct TrialServer {
+    server: Server,
+    running: Running,
+    place: Place,
+}
+
+impl Databases {
+    /// Loads what the plan's cells need.
+    pub fn prepare(
+        world: &RealWorld,
+        changes: &mut Changes,
+        plan: &Plan,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Databases, WorldError> {
+        let run = changes.scratch_folder(Path::new("/tmp")).map_err(fatal)?.path;
+        let mut databases = Databases {
+            run,
+            kept: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            trial: None,
+            applied: Vec::new(),
+            started: 0,
+        };
+        let folder = changes.scratch_folder(&kept_folder(world)).map_err(fatal)?.path;
+        for cell in &plan.cells {
+            let (workload, _) =
+                plan.workload_of(cell).map_err(|error| WorldError::Fatal(error.to_string()))?;
+            let Some(job) = workload.database.clone() else { continue };
+            let loaded = match Programs::find(&world.host, &job.server) {
+                Ok(Some(programs)) => {
+                    let key = key(&programs, &workload, &job)?;
+                    if databases.kept.contains_key(&key) {
+                        continue;
+                    }
+                    let data = folder.join(format!("loaded-{}", databases.kept.len()));
+                    let place = databases.place(data.clone());
+                    let mut loading =
+                        Loading { changes, plan, stop, watcher, job: &job, workload: &workload };
+                    let loaded = loading.private(&programs, &place);
+                    databases.kept.insert(key, data);
+                    loaded
+                }
+                Ok(None) => databases.foreign(world, plan, &job, stop, watcher),
+                Err(error) => Err(error),
+            };
+            loaded.map_err(explain)?;
+        }
+        Ok(databases)
+    }
+
+    /// A folder for the next server's socket and log.
+    fn place(&mut self, data: PathBuf) -> Place {
+        self.started += 1;
+        Place { data, run: self.run.join(self.started.to_string()) }
+    }
+
+    fn foreign(
+        &mut self,
+        world: &RealWorld,
+        plan: &Plan,
+        job: &DatabaseJob,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<(), DatabaseError> {
+        let url = job.server.to_string();
+        let shape = Shape::of(job, StorageEngine::InnoDb);
+        let claim = Claim::look(&url, world.use_existing)?;
+        if !claim.theirs && !claim.holds(&shape, plan.seed)? {
+            if self.claims.contains_key(&url) {
+                return Err(DatabaseError::Usage(format!(
+                    "{url} holds the data of one workload at a time: compare them one after the other"
+                )));
+            }
+            claim.clear()?;
+            claim.mark(None)?;
+            let what = shape.key();
+            let told = &mut |done, of| watcher.loading(&what, done, of);
+            database::load(&shape, &claim.endpoint, plan.seed, stop, told)?;
+            claim.mark(Some((&shape, plan.seed)))?;
+        }
+        self.claims.insert(url, claim);
+        Ok(())
+    }
+
+    /// Starts a trial's server on a fresh copy of its data in `folder`.
+    pub fn begin(
+        &mut self,
+        world: &RealWorld,
+        changes: &mut Changes,
+        (plan, cell): (&Plan, &Cell),
+        folder: &Path,
+        bound: Option<&PageCacheBound>,
+    ) -> Result<(), WorldError> {
+        self.end(world, changes)?;
+        let (workload, _) =
+            plan.workload_of(cell).map_err(|error| WorldError::Trial(error.to_string()))?;
+        let Some(job) = &workload.database else { return Ok(()) };
+        let Some(programs) = Programs::find(&world.host, &job.server).map_err(explain)? else {
+            return self.begin_foreign(job);
+        };
+        let key = key(&programs, &workload, job)?;
+        let nothing = || WorldError::Fatal(format!("{key} was not loaded"));
+        let kept = self.kept.get(&key).ok_or_else(nothing)?.clone();
+        let place = self.place(folder.join("database"));
+        let mut start = || -> Result<Running, DatabaseError> {
+            make_folder(&place.run)?;
+            copy_data(&kept, &place.data, programs.user())?;
+            flush_data(&place.data)?;
+            let settings = programs.settings(job, workload.clients(), &workload.variables);
+            programs.start(changes, &place, &settings, &AtomicBool::new(false))
+        };
+        let running = match start() {
+            Ok(started) => started,
+            Err(error) => {
+                // What was copied must not be in the next trial's way.
+                let _ = std::fs::remove_dir_all(&place.data);
+                return Err(trial(error));
+            }
+        };
+        let joined = match (bound, running.pid()) {
+            (Some(bound), Some(pid)) => {
+                with_children(pid).into_iter().try_for_each(|p| bound.join(p))
+            }
+            _ => Ok(()),
+        };
+        let names: Vec<String> = programs
+            .settings(job, workload.clients(), &workload.variables)
+            .into_iter()
+            .map(|(name, _)| name)
+            .chain(READ_BACK.map(str::to_owned))
+            .collect();
+        let applied = running.variables(&names);
+        self.trial = Some(TrialServer { server: job.server.clone(), running, place });
+        joined.map_err(|error| WorldError::Trial(error.to_string()))?;
+        self.applied = applied.map_err(|error| WorldError::Trial(error.to_string()))?;
+        self.applied.retain(|(name, _)| !name.ends_with("wsrep_on"));
+        Ok(())
+    }
+
+    fn begin_foreign(&mut self, job: &DatabaseJob) -> Result<(), WorldError> {
+        let nothing = || WorldError::Fatal(format!("{} was not looked at", job.server));
+        let claim = self.claims.get(&job.server.to_string()).ok_or_else(nothing)?;
+        let running = Running::foreign(claim.endpoint.clone());
+        let names: Vec<String> = READ_BACK.map(str::to_owned).into();
+        self.applied =
+            running.variables(&names).map_err(|error| WorldError::Trial(error.to_string()))?;
+        let place = Place { data: PathBuf::new(), run: self.run.clone() };
+        let server = job.server.clone();
+        self.trial = Some(TrialServer { server, running, place });
+        Ok(())
+    }
+
+    /// What the trial's server says its variables are.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.applied
+    }
+
+    /// Runs the load on the trial's server.
+    pub fn measure(
+        &mut self,
+        world: &RealWorld,
+        (plan, cell): (&Plan, &Cell),
+        stage: Option<&Stage>,
+        seed: u64,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Measurement, WorldError> {
+        let (workload, _) =
+            plan.workload_of(cell).map_err(|error| WorldError::Trial(error.to_string()))?;
+        let nothing = || WorldError::Fatal("no server was started".to_owned());
+        let (Some(job), Some(trial)) = (&workload.database, &mut self.trial) else {
+            return Err(nothing());
+        };
+        let mut sampler = Sampling::begin(&world.host, stage.and_then(|stage| stage.device));
+        let mut of_server = ServerSampling::begin(&trial.running);
+        let endpoint: Endpoint = trial.running.endpoint.clone();
+        let spec = RunSpec {
+            job,
+            endpoint: &endpoint,
+            clients: workload.clients(),
+            rate: workload.rate(),
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure,
+            seed,
+        };
+        let measured = database::run(&spec, stop, &mut |live| {
+            sampler.sample(live.at);
+            sampler.add(of_server.sample());
+            watcher.live(&live_of(live, plan.timing.warmup));
+        });
+        let mut measurement = match measured {
+            Ok(measurement) => measurement,
+            Err(error) => return Err(trial.why(error)),
+        };
+        if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
+            return Err(WorldError::Interrupted);
+        }
+        trial.check(job, &mut measurement)?;
+        measurement.counters = sampler.samples();
+        measurement.warnings.extend(sampler.warnings());
+        if let Some(stage) = stage {
+            measurement.warnings.extend(stage.warnings.iter().cloned());
+        }
+        if !trial.server.is_private() {
+            measurement.warnings.push(
+                "the server is not Spindle's: its data are what earlier trials left, and what else \
+                 runs on it is not known"
+                    .to_owned(),
+            );
+        }
+        Ok(measurement)
+    }
+
+    /// Ends the trial's server and removes its data.
+    pub fn end(&mut self, world: &RealWorld, changes: &mut Changes) -> Result<(), WorldError> {
+        let Some(trial) = self.trial.take() else { return Ok(()) };
+        let TrialServer { server, running, place } = trial;
+        if let Some(programs) = Programs::find(&world.host, &server).map_err(explain)? {
+            programs.end(changes, running, false).map_err(explain)?;
+            remove(&place.data)?;
+            remove(&place.run)?;
+        }
+        Ok(())
+    }
+
+    /// Takes away what was made in foreign databases; all else is in the journal.
+    pub fn leave(mut self, world: &RealWorld, changes: &mut Changes) -> Result<(), WorldError> {
+        self.end(world, changes)?;
+        for claim in self.claims.values() {
+            claim.clear().map_err(explain)?;
+        }
+        Ok(())
+    }
+}
+
+/// Variables that are read back though nobody set them: figures rest on them.
+const READ_BACK: [&str; 10] = [
+    "innodb_flush_method",
+    "innodb_page_size",
+    "innodb_log_file_size",
+    "innodb_io_capacity",
+    "log_bin",
+    "version",
+    "wal_sync_method",
+    "data_checksums",
+    "wal_segment_size",
+    "server_version",
+];
+
+impl TrialServer {
+    /// Why a trial does not count, in the server's own words where it has any.
+    fn why(&mut self, error: DatabaseError) -> WorldError {
+        let DatabaseError::Void(told) = error else { return trial(error) };
+        // A server that was killed is seen by its clients first.
+        let mut ended = None;
+        for _ in 0..40 {
+            ended = self.running.ended();
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(25));
+        }
+        let words = self.running.words();
+        WorldError::Void(match (ended, self.running.trouble()) {
+            (Some(how), _) => format!(
+                "the server ended ({how}), and a client was told: {told}; the server's last words: \
+                 {words}"
+            ),
+            (None, Some(trouble)) => format!("{told}; the server says: {trouble}"),
+            (None, None) => told,
+        })
+    }
+
+    /// What must hold after a trial.
+    fn check(
+        &mut self,
+        job: &DatabaseJob,
+        measurement: &mut Measurement,
+    ) -> Result<(), WorldError> {
+        if let Some(how) = self.running.ended() {
+            let words = self.running.words();
+            return Err(WorldError::Void(format!(
+                "the server ended ({how}) during the trial; its last words: {words}"
+            )));
+        }
+        if let Some(trouble) = self.running.trouble() {
+            return Err(WorldError::Void(format!("the server's log tells of trouble: {trouble}")));
+        }
+        let checks = check_data(job, &self.running.endpoint).map_err(|error| {
+            WorldError::Void(format!("the data could not be checked after the trial: {error}"))
+        })?;
+        let Some(transactions) = &mut measurement.transactions else { return Ok(()) };
+        transactions.checks.extend(checks);
+        let failed: Vec<String> = transactions
+            .checks
+            .iter()
+            .filter(|check| !check.holds)
+            .map(|check| format!("{} ({})", check.name, check.found))
+            .collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(WorldError::Void(format!(
+                "a check of the data failed after the trial: {}",
+                failed.join(", ")
+            ))),
+        }
+    }
+}
+
+/// Loads one private server's data.
+struct Loading<'a> {
+    changes: &'a mut Changes,
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
+    watcher: &'a mut dyn Watcher,
+    job: &'a DatabaseJob,
+    workload: &'a Workload,
+}
+
+impl Loading<'_> {
+    fn private(&mut self, programs: &Programs, place: &Place) -> Result<(), DatabaseError> {
+        let engine = programs.engine(&self.workload.variables).map_err(DatabaseError::Usage)?;
+        let shape = Shape::of(self.job, engine);
+        let what = shape.key();
+        self.watcher.loading(&what, 0, 0);
+        make_folder(&place.run)?;
+        let running =
+            programs.install(self.changes, place, self.job, &self.workload.variables, self.stop)?;
+        let told = &mut |done, of| self.watcher.loading(&what, done, of);
+        let loaded = database::load(&shape, &running.endpoint, self.plan.seed, self.stop, told);
+        let loaded = loaded.map_err(|error| match (&error, running.trouble()) {
+            (DatabaseError::Sql { .. }, Some(words)) => {
+                DatabaseError::Server(format!("{error}; the server says: {words}"))
+            }
+            _ => error,
+        });
+        let ended = programs.end(self.changes, running, loaded.is_ok());
+        loaded?;
+        ended?;
+        flush_data(&place.data)
+    }
+}
+
+/// What loaded data are kept under.
+fn key(programs: &Programs, workload: &Workload, job: &DatabaseJob) -> Result<String, WorldError> {
+    let engine = programs.engine(&workload.variables).map_err(WorldError::Usage)?;
+    let shaping: Vec<String> = programs
+        .shaping(&workload.variables)
+        .into_iter()
+        .map(|(name, value)| format!(", {name}={value}"))
+        .collect();
+    Ok(format!("{}: {}{}", programs.name(), Shape::of(job, engine).key(), shaping.concat()))
+}
+
+fn make_folder(path: &Path) -> Result<(), DatabaseError> {
+    std::fs::create_dir(path).map_err(|source| DatabaseError::Io {
+        doing: format!("make the folder {}", path.display()),
+        source,
+    })
+}
+
+fn remove(path: &Path) -> Result<(), WorldError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorldError::Fatal(format!("cannot remove {}: {error}", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A process and its children.
+fn with_children(pid: u32) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    children.split_whitespace().filter_map(|child| child.parse().ok()).chain([pid]).collect()
+}
+
+fn live_of(live: &database::Live, warmup: Nanos) -> Live {
+    let (phase, since) = match live.warming {
+        true => (Phase::WarmUp, live.at + warmup.as_secs_f64()),
+        false => (Phase::Measuring, live.at),
+    };
+    Live {
+        phase,
+        since: Nanos::from_secs_f64(since),
+        operations_per_second: live.per_second,
+        bytes_per_second: 0.0,
+        p99: live.p99,
+    }
+}
+
+/// Trouble that ends the run.
+fn explain(error: DatabaseError) -> WorldError {
+    match error {
+        DatabaseError::Usage(why) => WorldError::Usage(why),
+        DatabaseError::Stopped => WorldError::Interrupted,
+        other => WorldError::Fatal(other.to_string()),
+    }
+}
+
+/// Trouble of one trial.
+fn trial(error: DatabaseError) -> WorldError {
+    match error {
+        DatabaseError::Stopped => WorldError::Interrupted,
+        DatabaseError::Usage(why) | DatabaseError::Void(why) => WorldError::Void(why),
+        other => WorldError::Trial(other.to_string()),
+    }
+}
