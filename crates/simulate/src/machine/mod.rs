@@ -593,3 +593,6 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

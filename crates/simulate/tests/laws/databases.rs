@@ -116,7 +116,7 @@ fn every_kind_of_work_runs_on_files_and_raw_and_repeats() {
             }
         }
         let runs = [(); 2].map(|()| trial.on_profile("raid10-8x15k-bbu"));
-        assert_eq!(runs[0].event_hash, runs[1].event_hash, "{kind}");
+        assert_eq!(runs[0].event_hash(), runs[1].event_hash(), "{kind}");
         assert!(per_second(&runs[0], &trial) > 5.0, "{kind}");
         let seconds: u64 = runs[0]
             .measurement
