@@ -204,7 +204,12 @@ pub(crate) fn figures(group: &Group, long: bool) -> Table {
             (Some(throughput), latency) => {
                 cells.push(words::count(throughput.mean));
                 let spread = throughput.half_width(0.05) / throughput.mean.max(f64::MIN_POSITIVE);
-                cells.push(if spread.is_finite() { words::share(spread) } else { "-".into() });
+                cells.push(match spread {
+                    spread if !spread.is_finite() => "-".to_owned(),
+                    // A column wide enough for words would be too wide for a terminal.
+                    spread if spread > 1.0 => ">100 %".to_owned(),
+                    spread => words::share(spread),
+                });
                 cells.push(words::count(match &summary.transactions {
                     Some(transactions) => transactions.queries_per_second,
                     None => summary.bytes_per_second / f64::from(1 << 20),
