@@ -33,6 +33,7 @@ bench: packages
 	cargo bench --locked -p device
 	cargo bench --locked -p blocklayer
 	cargo bench --locked -p simulate
+	cargo bench --locked -p database
 
 clean:
 	cargo clean

@@ -302,6 +302,32 @@ fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
     unmount(point.to_str().unwrap());
 }
 
+#[test]
+fn corrupt_data_void_trials_in_the_servers_own_words() {
+    if !has_mariadb("corrupt_data_void_trials_in_the_servers_own_words") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let words = [&["--workload", SMALL][..], &PLACEBO].concat();
+    let mut under = Under::begin(&place, &folder, &words);
+    under.server();
+    // The first trial runs on its copy; those that follow get what a bad disk made of the data.
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        let table = entry.path().join("loaded-0/sbtest/sbtest1.ibd");
+        if let Ok(mut bytes) = std::fs::read(&table) {
+            let from = 5 * 16384;
+            bytes[from..].iter_mut().step_by(64).for_each(|byte| *byte ^= 0x55);
+            std::fs::write(&table, bytes).unwrap();
+        }
+    }
+    let ended = under.end().expect(0);
+    let text = (ended.out + &ended.err).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("a trial does not count") && text.contains("orrupt"), "{text}");
+    assert!(text.contains("Verdict"), "the rest goes on: {text}");
+    nothing_is_left(&place, &folder);
+}
+
 /// A MariaDB that somebody else runs, on a port of this host.
 struct Foreign {
     child: Child,

@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use crate::{Align, Table, advise, published, words};
+use crate::{Align, Table, advise, published, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use plan::{ClientKind, Factor, Plan};
 use record::{EventKind, Run, RunState};
@@ -19,6 +19,11 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
         if !group.cells.is_empty() {
             out.push('\n');
             out.push_str(&changes(group).text(width));
+        }
+        for table in [transactions::types(group), transactions::costs(group)].into_iter().flatten()
+        {
+            out.push('\n');
+            out.push_str(&table.text(width));
         }
         for note in notes(group, run) {
             let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
@@ -317,6 +322,7 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
             analysis::OPERATIONS_LEAST_FOR_P99
         ));
     }
+    notes.extend(transactions::retries(group));
     let beside: Vec<String> = all()
         .filter_map(|summary| {
             let rate = summary.background?.bytes_per_second / f64::from(1 << 20);
