@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test demo bench clean
+.PHONY: all packages build check fmt clippy test demo validate bench clean
 
 all: build
 
@@ -23,15 +23,20 @@ clippy: packages
 test: packages
 	cargo test --workspace --locked --no-fail-fast
 
-# All schedulers of this kernel, in about three minutes, on a loop device of its own.
+# All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build
 	@tools/demo
+
+# The simulated world beside the emulated one, some minutes; see docs/validation.md.
+validate: build
+	@tools/validate
 
 # Ratios against peers in the same run; see docs/performance.md.
 bench: packages
 	cargo bench --locked -p load
 	cargo bench --locked -p device
 	cargo bench --locked -p blocklayer
+	cargo bench --locked -p emulate
 	cargo bench --locked -p simulate
 	cargo bench --locked -p database
 

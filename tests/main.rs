@@ -4,6 +4,7 @@
 
 mod compare;
 mod database;
+mod emulate;
 mod guard;
 mod inspect;
 mod machine;

@@ -172,3 +172,59 @@ fn events_are_the_same_on_one_and_two_threads_and_can_be_drawn() {
     compare(&place, &["simulated:hdd-15k", "--schedulers", "all"]).expect(0);
     place.run(&["report", "last", "--events"]).expect(2).complains_of(&["--events"]);
 }
+
+/// What fio really recorded, replayed in each mode.
+#[test]
+fn a_trace_that_fio_recorded_is_replayed() {
+    let place = Place::new();
+    let (data, log) = (place.path().join("data"), place.path().join("log"));
+    let fio = std::process::Command::new("fio")
+        .args(["--name=a", "--size=16m", "--rw=randrw", "--bs=4k", "--number_ios=200"])
+        .arg(format!("--filename={}", data.display()))
+        .arg(format!("--write_iolog={}", log.display()))
+        .output();
+    let fio = match fio {
+        Ok(fio) if fio.status.success() => fio,
+        _ => {
+            eprintln!("SKIPPED: there is no fio that works here: its trace is not replayed");
+            return;
+        }
+    };
+    drop(fio);
+    let log = log.to_str().unwrap();
+    for mode in ["open", "closed", "asap"] {
+        let words = ["compare", "simulated:hdd-15k", "--schedulers", "all", "--replay", log];
+        let all: Vec<&str> = words.iter().chain(&["--replay-mode", mode]).copied().collect();
+        let ended = place.run(&all).expect(0);
+        for word in ["replay of", "(simulated)", "trace (fio) has 200 requests", "Verdict"] {
+            assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+        }
+        assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    }
+
+    let text = std::fs::read_to_string(log).unwrap();
+    let broken = place.path().join("broken");
+    std::fs::write(&broken, format!("{text}17 nonsense\n")).unwrap();
+    let broken = broken.to_str().unwrap();
+    let words = ["compare", "simulated:hdd-15k", "--schedulers", "all", "--replay", broken];
+    let line = format!("line {}", text.lines().count() + 1);
+    place.run(&words).expect(2).complains_of(&[&line, "--skip-bad"]);
+    let all: Vec<&str> = words.iter().chain(&["--skip-bad"]).copied().collect();
+    let ended = place.run(&all).expect(0);
+    assert!(ended.out.contains("1 broken lines"), "{}", ended.out);
+
+    let with = |more: &[&str]| {
+        let all: Vec<&str> =
+            words[..4].iter().chain(&["--replay", log]).chain(more).copied().collect();
+        place.run(&all).expect(2)
+    };
+    with(&["--patterns", "randread"]).complains_of(&["pattern", "trace"]);
+    with(&["--depths", "4"]).complains_of(&["depth", "asap"]);
+    with(&["--replay-mode", "sideways"]).complains_of(&["sideways", "closed"]);
+    with(&["--replay-format", "csv"]).complains_of(&["'csv'", "blkparse"]);
+    with(&["--size", "1M"]).complains_of(&["reaches"]);
+    let real = ["compare", "/tmp", "--replay", log];
+    place.run(&real).expect(2).complains_of(&["simulated world"]);
+    let missing = ["compare", "simulated:hdd-15k", "--replay", "/nowhere/log"];
+    place.run(&missing).expect(2).complains_of(&["/nowhere/log"]);
+}

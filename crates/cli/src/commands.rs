@@ -1,6 +1,8 @@
 //! One file for each verb.
 
 mod compare;
+mod emulate;
+mod emulate_server;
 mod explain;
 mod inspect;
 mod plan;
@@ -32,6 +34,11 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Explain a finding, a trap, a setting
     Explain(explain::ExplainArgs),
+    /// Bring up a block device with the timing of a profile, for your own tools, until stopped
+    Emulate(emulate::EmulateArgs),
+    /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
+    #[command(name = ::emulate::SERVER_WORD, hide = true)]
+    EmulateServer,
     /// List and show device profiles, import drives, replay traces on a device alone
     Profiles(profiles::ProfilesArgs),
 }
@@ -48,6 +55,8 @@ impl Command {
             Command::Undo(args) => args.run(),
             Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),
+            Command::Emulate(args) => args.run(),
+            Command::EmulateServer => emulate_server::run(),
             Command::Profiles(args) => args.run(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::exit::Usage;
 use clap::Args;
-use plan::{ClientKind, Factor, RawJob, RawLevel, RawPlan, WordError};
+use plan::{ClientKind, Factor, RawJob, RawLevel, RawPlan, Replay, ReplayMode, WordError};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
 
@@ -115,6 +115,20 @@ pub struct ComparisonFlags {
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
+    /// Replay a recorded trace in place of a job: blkparse's output, fio's iolog (2, 3), MSR
+    /// Cambridge CSV, DiskSim ASCII; in the simulated world
+    #[arg(long, value_name = "FILE", help_heading = "Load")]
+    replay: Option<String>,
+    /// When its requests are issued: open (as recorded), closed (each process waits for its own),
+    /// asap (clients times depth outstanding)
+    #[arg(long, value_name = "MODE", requires = "replay", help_heading = "Load")]
+    replay_mode: Option<ReplayMode>,
+    /// Its format, where its first lines do not tell: blkparse, fio, msr, disksim
+    #[arg(long, value_name = "FORMAT", requires = "replay", help_heading = "Load")]
+    replay_format: Option<String>,
+    /// Leave out lines of the trace that do not fit its format, and count them
+    #[arg(long, requires = "replay", help_heading = "Load")]
+    skip_bad: bool,
     /// Keep what happened to each request and head in the first round, for `spindle report
     /// --events`: in the simulated world
     #[arg(long, help_heading = "Load")]
@@ -183,6 +197,12 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            replay: self.replay.as_ref().map(|file| Replay {
+                file: file.clone(),
+                mode: self.replay_mode.unwrap_or_default(),
+                format: self.replay_format.clone(),
+                skip_bad: self.skip_bad,
+            }),
             events: self.events.then_some(true),
             threads: self.threads,
             use_existing: self.use_existing,

@@ -30,6 +30,7 @@ mod process;
 mod queue;
 mod refusal;
 mod scratch;
+mod server;
 mod setting;
 mod signature;
 mod traps;
@@ -55,7 +56,7 @@ pub use journal::{
 };
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use machine::{DirtyLimits, Machine};
-pub use made::{FileId, Made};
+pub use made::{FileId, Made, process_began};
 pub use mounts::{Mount, mount_of, mounts};
 pub use number::{DeviceNumber, NotADeviceNumber};
 pub use owner::{Owner, OwnerKind, owners};

@@ -7,9 +7,10 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 use units::Bytes;
 
@@ -23,11 +24,14 @@ pub struct LoopOptions {
     pub direct_io: bool,
     /// No writes.
     pub read_only: bool,
+    /// A device that did not exist before and is removed again: its settings begin as the kernel's,
+    /// and outlive nobody.
+    pub added: bool,
 }
 
 impl Default for LoopOptions {
     fn default() -> Self {
-        LoopOptions { logical_block: Bytes::ZERO, direct_io: true, read_only: false }
+        LoopOptions { logical_block: Bytes::ZERO, direct_io: true, read_only: false, added: false }
     }
 }
 
@@ -62,14 +66,11 @@ impl Changes {
             read_only: options.read_only,
         };
         for _ in 0..ATTEMPTS {
-            let index = loop_ioctl::get_free()?;
+            let index = if options.added { loop_ioctl::add()? } else { loop_ioctl::get_free()? };
             let node = node(index);
-            let device = OpenOptions::new()
-                .read(true)
-                .write(!options.read_only)
-                .open(&node)
-                .map_err(io_error("open", &node))?;
-            let entry = self.announce(Made::Loop { index, file: file.clone(), id })?;
+            let entry =
+                self.announce(Made::Loop { index, file: file.clone(), id, added: options.added })?;
+            let device = open_node(&node, options)?;
             match loop_ioctl::configure(&device, &backing, &file, how) {
                 Ok(()) => {
                     let raw = device.metadata().map_err(io_error("look at", &node))?.rdev();
@@ -78,9 +79,13 @@ impl Changes {
                     return Ok(LoopDevice { node, number, file, entry });
                 }
                 // Somebody else took it between the two calls.
-                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => self.gone(entry)?,
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    drop(device);
+                    self.unmake_or_forget(entry, options)?;
+                }
                 Err(error) => {
-                    self.gone(entry)?;
+                    drop(device);
+                    self.unmake_or_forget(entry, options)?;
                     return Err(attach_error(error, node, &file, options));
                 }
             }
@@ -90,6 +95,11 @@ impl Changes {
             why: format!("{ATTEMPTS} free ones were taken by others before us"),
             next: "try again".to_owned(),
         })
+    }
+
+    /// Of a device that could not be attached: one that was added goes, another never was ours.
+    fn unmake_or_forget(&mut self, entry: u64, options: LoopOptions) -> Result<()> {
+        if options.added { self.unmake(entry) } else { self.gone(entry) }
     }
 
     /// The kernel clears the direct-I/O flag without a word when the file's filesystem cannot do it.
@@ -124,6 +134,21 @@ impl Changes {
         }
         self.unmake(device.entry)
     }
+}
+
+/// A device that was just added gets its node a moment later.
+fn open_node(node: &Path, options: LoopOptions) -> Result<File> {
+    let mut how = OpenOptions::new();
+    how.read(true).write(!options.read_only);
+    for _ in 0..if options.added { 100 } else { 0 } {
+        match how.open(node) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other.map_err(io_error("open", node)),
+        }
+    }
+    how.open(node).map_err(io_error("open", node))
 }
 
 fn attach_error(source: std::io::Error, node: PathBuf, file: &Path, options: LoopOptions) -> Error {

@@ -13,6 +13,8 @@ const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
 const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
 const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
 const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
+const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
+const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
 const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
 
 const LO_FLAGS_READ_ONLY: u32 = 1;
@@ -75,24 +77,50 @@ pub(crate) fn node(index: u32) -> PathBuf {
     format!("/dev/loop{index}").into()
 }
 
+/// The control device.
+fn control() -> Result<File> {
+    let path = Path::new(CONTROL);
+    OpenOptions::new().read(true).write(true).open(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::Unsupported {
+            what: "a loop device".to_owned(),
+            why: format!("there is no {CONTROL}"),
+            next: "load the module (modprobe loop), or start the container with --privileged"
+                .to_owned(),
+        },
+        _ => io_error("open", path)(source),
+    })
+}
+
+const CONTROL: &str = "/dev/loop-control";
+
 /// The number of a loop device that nobody uses, made if there is none.
 pub(crate) fn get_free() -> Result<u32> {
-    let path = Path::new("/dev/loop-control");
-    let control = OpenOptions::new().read(true).write(true).open(path).map_err(|source| {
-        match source.kind() {
-            io::ErrorKind::NotFound => Error::Unsupported {
-                what: "a loop device".to_owned(),
-                why: "there is no /dev/loop-control".to_owned(),
-                next: "load the module (modprobe loop), or start the container with --privileged"
-                    .to_owned(),
-            },
-            _ => io_error("open", path)(source),
-        }
-    })?;
+    let control = control()?;
     // SAFETY: this ioctl takes no argument.
     let index = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_GET_FREE) };
-    u32::try_from(index)
-        .map_err(|_| io_error("get a free loop device from", path)(io::Error::last_os_error()))
+    let error = || io_error("get a free loop device from", CONTROL)(io::Error::last_os_error());
+    u32::try_from(index).map_err(|_| error())
+}
+
+/// The number of a loop device that did not exist before.
+pub(crate) fn add() -> Result<u32> {
+    let control = control()?;
+    // SAFETY: the argument is a number; below zero the kernel chooses one.
+    let index = unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_ADD, -1 as libc::c_long) };
+    let error = || io_error("add a loop device with", CONTROL)(io::Error::last_os_error());
+    u32::try_from(index).map_err(|_| error())
+}
+
+/// Makes a loop device cease to be, to which nothing is attached.
+pub(crate) fn remove(index: u32) -> Result<()> {
+    let control = control()?;
+    // SAFETY: the argument is a number.
+    let outcome =
+        unsafe { libc::ioctl(control.as_raw_fd(), LOOP_CTL_REMOVE, index as libc::c_long) };
+    match check(outcome) {
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(()),
+        other => other.map_err(io_error("remove a loop device with", CONTROL)),
+    }
 }
 
 /// How a loop device is to be set up.

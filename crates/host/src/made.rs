@@ -5,6 +5,7 @@ use crate::{
     DeviceNumber, Host, Outcome,
     loop_ioctl::{self, node},
     mounts::mounts,
+    server,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub enum Made {
         file: PathBuf,
         /// What tells the file from another of its path.
         id: FileId,
+        /// The device itself was made, too.
+        #[serde(default)]
+        added: bool,
     },
     /// A filesystem was mounted.
     Mount {
@@ -65,6 +69,18 @@ pub enum Made {
         started_ticks: u64,
         /// What it is, for people.
         name: String,
+    },
+    /// A process that serves a filesystem, and ends once that is unmounted: while something stands on
+    /// it, ending the process would lose what is not written yet.
+    Server {
+        /// Its number.
+        pid: u32,
+        /// When it began, in clock ticks since boot.
+        started_ticks: u64,
+        /// What it is, for people.
+        name: String,
+        /// Where its filesystem is mounted.
+        point: PathBuf,
     },
 }
 
@@ -108,7 +124,9 @@ impl Made {
             Made::File { path } => format!("scratch file {}", path.display()),
             Made::Folder { path } => format!("scratch folder {}", path.display()),
             Made::ControlGroup { path } => format!("control group {}", path.display()),
-            Made::Process { pid, name, .. } => format!("process {pid} ({name})"),
+            Made::Process { pid, name, .. } | Made::Server { pid, name, .. } => {
+                format!("process {pid} ({name})")
+            }
         }
     }
 
@@ -120,7 +138,10 @@ impl Made {
     /// Takes it away, if it is still what was made. `id` is what it was found to be after making.
     pub(crate) fn unmake(&self, host: &Host, id: Option<FileId>) -> Outcome {
         match self {
-            Made::Loop { index, id, .. } => detach_loop(*index, *id),
+            Made::Loop { index, id, file, added } => match detach_loop(host, *index, *id, file) {
+                outcome if *added && outcome.is_right() => remove_loop(*index),
+                outcome => outcome,
+            },
             Made::Mount { point, source } => unmount(host, point, source),
             Made::File { path } => remove(path, id, |path| fs::remove_file(path)),
             Made::Folder { path } => match mounted_below(host, path) {
@@ -132,6 +153,9 @@ impl Made {
             },
             Made::ControlGroup { path } => remove_group(path),
             Made::Process { pid, started_ticks, .. } => end_process(host, *pid, *started_ticks),
+            Made::Server { pid, started_ticks, point, .. } => {
+                end_server(host, *pid, *started_ticks, point)
+            }
         }
     }
 }
@@ -151,7 +175,7 @@ fn remove_folder_patiently(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-fn detach_loop(index: u32, id: FileId) -> Outcome {
+fn detach_loop(host: &Host, index: u32, id: FileId, file: &Path) -> Outcome {
     let path = node(index);
     let device = match File::open(&path) {
         Ok(device) => device,
@@ -174,6 +198,9 @@ fn detach_loop(index: u32, id: FileId) -> Outcome {
     }
     // While we hold it open the kernel only promises: it lets go with the last close.
     drop(device);
+    if let Err(why) = server::leave_dead_device(host, index, file) {
+        return Outcome::failed(why);
+    }
     let begun = Instant::now();
     loop {
         let gone = File::open(&path).is_ok_and(|device| {
@@ -192,6 +219,18 @@ fn detach_loop(index: u32, id: FileId) -> Outcome {
                 );
             }
             () => sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Makes a detached device cease to be; those who look at new devices keep it open for a moment.
+fn remove_loop(index: u32) -> Outcome {
+    let begun = Instant::now();
+    loop {
+        match loop_ioctl::remove(index) {
+            Ok(()) => return Outcome::Done,
+            Err(error) if begun.elapsed() > PATIENCE => return Outcome::failed(error.to_string()),
+            Err(_) => sleep(Duration::from_millis(10)),
         }
     }
 }
@@ -276,6 +315,13 @@ fn remove_group(path: &Path) -> Outcome {
     }
 }
 
+/// When process `pid` of this machine began, in clock ticks since boot; `None` when it has ended.
+/// Tells it from a later one of the same number.
+pub fn process_began(pid: u32) -> Option<u64> {
+    let host = Host::here();
+    process_start(&host, pid).filter(|_| !is_zombie(&host, pid))
+}
+
 /// When a process began, in clock ticks since boot (field 22 of proc_pid_stat(5)).
 pub(crate) fn process_start(host: &Host, pid: u32) -> Option<u64> {
     let line = host.text(format!("/proc/{pid}/stat"))?;
@@ -289,6 +335,7 @@ pub(crate) fn process_lives(host: &Host, pid: u32) -> bool {
     process_start(host, pid).is_some() && !is_zombie(host, pid)
 }
 
+/// Ends a process: asks first.
 fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
     use rustix::process::{Pid, Signal, kill_process};
     let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);
@@ -310,6 +357,29 @@ fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
         }
     }
     Outcome::failed("it does not end")
+}
+
+/// A server ends by itself when its filesystem is unmounted; one that does not is ended.
+fn end_server(host: &Host, pid: u32, started_ticks: u64, point: &Path) -> Outcome {
+    let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);
+    let begun = Instant::now();
+    while alive() {
+        match mounts(host) {
+            Ok(all) if all.iter().any(|mount| mount.point == point) => {
+                return Outcome::failed(format!(
+                    "what it serves is still mounted on {} and in use",
+                    point.display()
+                ));
+            }
+            Ok(_) if begun.elapsed() > PATIENCE => return end_process(host, pid, started_ticks),
+            Ok(_) => sleep(Duration::from_millis(10)),
+            Err(error) => return Outcome::failed(error.to_string()),
+        }
+    }
+    match begun.elapsed() < Duration::from_millis(5) {
+        true => Outcome::AlreadyRight,
+        false => Outcome::Done,
+    }
 }
 
 fn is_zombie(host: &Host, pid: u32) -> bool {

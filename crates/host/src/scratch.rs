@@ -74,6 +74,29 @@ impl Changes {
         Ok(ScratchFile { path, size, entry })
     }
 
+    /// Makes a scratch file in `parent` that is `size` long and all holes: it takes no room until it
+    /// is written.
+    pub fn sparse_file(&mut self, parent: &Path, size: Bytes) -> Result<ScratchFile> {
+        check_room(parent, Bytes::ZERO)?;
+        let path = unique_in(parent)?;
+        let entry = self.announce(Made::File { path: path.clone() })?;
+        let open = OpenOptions::new().write(true).read(true).create_new(true).open(&path);
+        let file = match open {
+            Ok(file) => file,
+            Err(error) => {
+                self.gone(entry)?;
+                return Err(io_error("create", path)(error));
+            }
+        };
+        self.is(entry, &path)?;
+        if let Err(error) = file.set_len(size.0) {
+            drop(file);
+            self.unmake(entry)?;
+            return Err(too_large(error, parent, size));
+        }
+        Ok(ScratchFile { path, size, entry })
+    }
+
     /// Takes a scratch file away before the end.
     pub fn remove_file(&mut self, file: ScratchFile) -> Result<()> {
         self.unmake(file.entry)
@@ -102,6 +125,18 @@ pub fn check_room(folder: &Path, size: Bytes) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// A filesystem's files have a largest size (ext4 with 4 KiB blocks 16 TiB).
+fn too_large(source: std::io::Error, parent: &Path, size: Bytes) -> Error {
+    match source.raw_os_error() {
+        Some(libc::EFBIG | libc::EINVAL) => Error::Unsupported {
+            what: format!("a file of {size} in {}", parent.display()),
+            why: "its filesystem has no files that large".to_owned(),
+            next: "choose a folder on another filesystem (xfs), or a smaller size".to_owned(),
+        },
+        _ => io_error("make a file of that size in", parent)(source),
+    }
 }
 
 fn lay_out(

@@ -37,10 +37,12 @@ pub enum Setting {
     Nomerges,
     /// Where completions run.
     RqAffinity,
+    /// Whether the kernel takes it for a disk with a head.
+    Rotational,
 }
 
 /// All settings but the schedulers' own.
-const PLAIN: [(Setting, &str); 7] = [
+const PLAIN: [(Setting, &str); 8] = [
     (Setting::Scheduler, "scheduler"),
     (Setting::NrRequests, "nr_requests"),
     (Setting::WbtLatUsec, "wbt_lat_usec"),
@@ -48,6 +50,7 @@ const PLAIN: [(Setting, &str); 7] = [
     (Setting::MaxSectorsKb, "max_sectors_kb"),
     (Setting::Nomerges, "nomerges"),
     (Setting::RqAffinity, "rq_affinity"),
+    (Setting::Rotational, "rotational"),
 ];
 
 /// The schedulers' own settings since Linux 5.0 (Documentation/block), to judge a plan whose
@@ -105,7 +108,7 @@ impl fmt::Display for Setting {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a setting: they are scheduler, nr_requests, iosched/NAME, wbt_lat_usec, \
-         read_ahead_kb, max_sectors_kb, nomerges and rq_affinity"
+         read_ahead_kb, max_sectors_kb, nomerges, rq_affinity and rotational"
 )]
 pub struct NotASetting(String);
 
@@ -327,8 +330,34 @@ impl QueueFolder {
     /// Writes `value`, trying again for two seconds while the kernel is busy, and reads back.
     pub(crate) fn write(&self, setting: &Setting, value: &str) -> Result<String> {
         let path = self.file(setting);
+        if *setting == Setting::NrRequests {
+            self.unsettle(&path, value)?;
+        }
         write_patiently(&path, value).map_err(io_error("set", &path))?;
         self.read(setting)
+    }
+
+    /// Without a scheduler, nr_requests is how many of the device's tags are in use, and that outlives a
+    /// change to a scheduler and back, while what is *shown* begins anew with each (seen on 6.18). A
+    /// write of what is shown does nothing: another value first makes it count.
+    fn unsettle(&self, path: &PathBuf, value: &str) -> Result<()> {
+        let shown = self.read(&Setting::NrRequests)?;
+        let none = self.read(&Setting::Scheduler).is_ok_and(|now| now == "none");
+        let other = shown.parse::<u32>().ok().and_then(|shown| shown.checked_sub(1));
+        match other.filter(|other| none && shown == value && *other >= NR_REQUESTS_MIN) {
+            Some(other) => write_patiently(path, &other.to_string()).map_err(io_error("set", path)),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the device use all the tags that it shows, where no scheduler hides how many it uses.
+    pub(crate) fn use_all_tags(&self) -> Result<()> {
+        let none = self.read(&Setting::Scheduler).is_ok_and(|now| now == "none");
+        if !none {
+            return Ok(());
+        }
+        let shown = self.read(&Setting::NrRequests)?;
+        self.write(&Setting::NrRequests, &shown).map(drop)
     }
 }
 

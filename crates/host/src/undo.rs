@@ -341,6 +341,13 @@ fn restore_setting(
         Err(error) => return step(format!("→ {goal}"), Outcome::failed(error.to_string())),
     };
     if now == goal {
+        // It may show so and have fewer tags in use: see `use_all_tags`.
+        if *setting == Setting::NrRequests
+            && queue.touched().contains(setting)
+            && let Err(error) = folder.use_all_tags()
+        {
+            return step(goal.to_owned(), Outcome::failed(error.to_string()));
+        }
         return step(goal.to_owned(), Outcome::AlreadyRight);
     }
     let arrow = format!("{now} → {goal}");

@@ -42,6 +42,8 @@ pub struct RawPlan {
     pub use_existing: bool,
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
+    /// A recorded trace in place of the job.
+    pub replay: Option<crate::Replay>,
     /// Keep the event logs of the first round: in the simulated world.
     pub events: Option<bool>,
     /// Simulated trials that run at once; results do not depend on it.
@@ -140,6 +142,7 @@ impl RawPlan {
             use_existing: over.use_existing || self.use_existing,
             workload: over.workload.or(self.workload),
             job,
+            replay: over.replay.or(self.replay),
             events: over.events.or(self.events),
             threads: over.threads.or(self.threads),
             background: over.background.or(self.background),

@@ -1,8 +1,8 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Role, Timing,
-    TimingWish, WordError, Workload,
+    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, ReplayMode, Role,
+    Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,9 @@ pub struct DroppedFactor {
 /// A difference below this is of no use to anybody who would have to change a setting for it.
 const MARGIN_PERCENT_USUAL: f64 = 3.0;
 
+/// The longest that a replay goes on when nothing is said.
+const REPLAY_MOST: Nanos = Nanos::from_secs(7 * 24 * 3600);
+
 /// The most cells a plan may have.
 const CELLS_MOST: usize = 2000;
 
@@ -166,10 +169,12 @@ impl RawPlan {
         })?;
         let (mut levels, dropped) = self.levels(offer)?;
         let databases = self.databases(&levels)?;
+        self.check_replay(&levels)?;
         let mut workload = Workload {
             job: self.base_job(&databases),
             background: self.background.clone(),
             database: self.workload.clone(),
+            replay: self.replay.clone(),
             ..Workload::default()
         };
         let mut engine = self.engine.unwrap_or_default();
@@ -219,14 +224,54 @@ impl RawPlan {
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
         plan.preparation = layout_time(plan.size, offer.layout_bytes_per_second);
-        let wish = TimingWish {
-            warmup: self.warmup,
-            measure: self.measure,
-            rounds: self.rounds,
-            budget: self.budget,
+        let wish = match &self.replay {
+            None => TimingWish {
+                warmup: self.warmup,
+                measure: self.measure,
+                rounds: self.rounds,
+                budget: self.budget,
+            },
+            // A trial ends with its trace, all of which counts.
+            Some(_) => TimingWish {
+                warmup: Some(Nanos::ZERO),
+                measure: self.measure.or(Some(REPLAY_MOST)),
+                rounds: self.rounds.or(Some(ROUNDS_LEAST)),
+                budget: None,
+            },
         };
         plan.timing = Timing::fit(wish, plan.slots(), plan.preparation).map_err(WordError::new)?;
         Ok(plan)
+    }
+
+    /// What says what a job does has nothing to say beside a trace.
+    fn check_replay(&self, levels: &[(Factor, Vec<Level>)]) -> Result<(), WordError> {
+        let Some(replay) = &self.replay else { return Ok(()) };
+        let asap = replay.mode == ReplayMode::Asap;
+        let idle = |factor: &Factor| match factor {
+            Factor::Pattern | Factor::BlockSize | Factor::Sync | Factor::Rate => true,
+            Factor::Workload | Factor::Variable { .. } | Factor::IoPriority => true,
+            Factor::Clients | Factor::Depth => !asap,
+            _ => false,
+        };
+        let named = levels.iter().map(|(factor, _)| factor).find(|factor| idle(factor));
+        if let Some(factor) = named {
+            return Err(WordError::new(format!(
+                "{factor} says what a job does, and a trace is replayed in its place: leave one of \
+                 them out{}",
+                if matches!(factor, Factor::Clients | Factor::Depth) {
+                    " (or replay with mode asap, which keeps clients times depth outstanding)"
+                } else {
+                    ""
+                }
+            )));
+        }
+        match self.workload.is_some() || self.warmup.is_some_and(|warmup| warmup > Nanos::ZERO) {
+            true => Err(WordError::new(
+                "a trace is replayed whole, without a database and without warm-up: leave those out"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// What the clients do when nothing is said: the reads and page flushes of a busy database.

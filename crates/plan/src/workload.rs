@@ -5,6 +5,7 @@ mod distribution;
 mod engine;
 mod priority;
 mod rate;
+mod replay;
 mod server;
 mod sync;
 
@@ -13,6 +14,7 @@ pub use distribution::Distribution;
 pub use engine::EngineKind;
 pub use priority::{IoClass, IoPriority};
 pub use rate::{Arrivals, Rate};
+pub use replay::{Replay, ReplayMode};
 pub use server::{Dialect, Server, StorageEngine};
 pub use sync::{AfterWrite, OpenSync, SyncMode};
 
@@ -33,6 +35,10 @@ pub struct Workload {
     /// rate, where this does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseJob>,
+    /// A recorded trace in place of the job; with it, `job` says only how many requests are
+    /// outstanding where the trace is replayed as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// The database server's variables, by its own names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,

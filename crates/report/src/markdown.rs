@@ -28,11 +28,8 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
     let _ = writeln!(out, "- workload: {}", terminal::workload_line(&run.plan));
     let _ = writeln!(
         out,
-        "- {} rounds of {} trials of {}, seed {}, Spindle {}",
-        run.rounds(),
-        run.plan.slots(),
-        run.plan.timing.measure,
-        run.plan.seed,
+        "- {}, Spindle {}",
+        terminal::timing_line(&run.plan, run.rounds()),
         environment.spindle_version
     );
     for caveat in &environment.caveats {

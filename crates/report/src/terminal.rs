@@ -2,7 +2,7 @@
 
 use crate::{Align, Table, advise, published, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
-use plan::{ClientKind, Factor, Plan};
+use plan::{ClientKind, Factor, Plan, Replay, ReplayMode};
 use record::{EventKind, Run, RunState};
 use std::fmt::Write;
 
@@ -102,6 +102,9 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
     if plan.is_of_databases() {
         return database_line(plan);
     }
+    if let Some(replay) = &plan.workload.replay {
+        return replay_line(plan, replay);
+    }
     let job = &plan.workload.job;
     let some = |told: bool, text: String| told.then_some(text);
     let plural = if job.clients == 1 { "" } else { "s" };
@@ -134,6 +137,24 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
     };
     words.push(format!("over {}{engine}", plan.size));
     words.join(", ")
+}
+
+/// The same of a trace.
+fn replay_line(plan: &Plan, replay: &Replay) -> String {
+    let job = &plan.workload.job;
+    let mut line = format!("replay of {}", replay.file);
+    match replay.mode {
+        ReplayMode::Open => line.push_str(" at the recorded times"),
+        ReplayMode::Closed => line.push_str(", each process waiting for its own requests"),
+        ReplayMode::Asap => {
+            let outstanding = u64::from(job.clients) * u64::from(job.depth);
+            line.push_str(&format!(" as fast as possible, {outstanding} outstanding"));
+        }
+    }
+    if replay.skip_bad {
+        line.push_str(", broken lines left out");
+    }
+    line
 }
 
 /// The same of a database's clients.
@@ -169,10 +190,14 @@ fn database_line(plan: &Plan) -> String {
     if words.is_empty() { "databases".to_owned() } else { words.join(", ") }
 }
 
-fn timing_line(plan: &Plan, rounds: u32) -> String {
+pub(crate) fn timing_line(plan: &Plan, rounds: u32) -> String {
     let plural = if rounds == 1 { "" } else { "s" };
     let (slots, measure, seed) = (plan.slots(), plan.timing.measure, plan.seed);
-    format!("{rounds} round{plural} of {slots} trials of {measure}, seed {seed}")
+    let length = match plan.workload.replay {
+        Some(_) => String::new(),
+        None => format!(" of {measure}"),
+    };
+    format!("{rounds} round{plural} of {slots} trials{length}, seed {seed}")
 }
 
 /// What each cell did.
@@ -391,6 +416,11 @@ pub fn plan_text(plan: &Plan, intentions: &[String], width: usize) -> String {
     }
     for intention in intentions {
         line(format!("Will: {intention}"));
+    }
+    if plan.workload.replay.is_some() {
+        let (rounds, slots) = (plan.timing.rounds, plan.slots());
+        line(format!("Time: {rounds} rounds of {slots} trials, each as long as the trace takes"));
+        return out;
     }
     line(format!(
         "Time: at most {} rounds of {} trials, each {} of warm-up and {} measured: {}",

@@ -1,5 +1,6 @@
 //! The worlds, and which one a target names.
 
+mod emulated;
 mod real;
 mod simulated;
 
@@ -22,9 +23,7 @@ pub fn lasting(target: &str) -> String {
 pub fn open(target: &str, raw: &RawPlan) -> Result<Box<dyn World>, WorldError> {
     match target.split_once(':') {
         Some(("simulated", _)) => Ok(Box::new(simulated::SimulatedWorld::open(target, raw)?)),
-        Some((world @ "emulated", _)) => Err(WorldError::Usage(format!(
-            "this version has no {world} world yet: name a directory, a file or a block device"
-        ))),
+        Some(("emulated", _)) => Ok(Box::new(emulated::EmulatedWorld::open(target, raw)?)),
         _ => Ok(Box::new(real::RealWorld::open(target, raw)?)),
     }
 }

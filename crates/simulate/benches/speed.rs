@@ -41,6 +41,7 @@ fn run(case: &Case, seconds: f64) -> (f64, f64) {
         measure: Nanos::from_secs_f64(seconds),
         turnaround: TURNAROUND_USUAL,
         seed: 1,
+        replay: None,
         log_requests: 0,
     };
     let mut begun = Instant::now();

@@ -96,6 +96,10 @@ pub(crate) struct Operation {
     pub client: u32,
     pub reads: bool,
     pub start: u64,
+    /// Sectors in all; none in a flush that a trace asks for.
+    pub sectors: u64,
+    /// Its place in a trace, if it comes from one.
+    pub recorded: Option<(Nanos, Option<Nanos>)>,
     pub intended: Nanos,
     pub submitted: Nanos,
     /// Sectors handed over so far.
@@ -128,13 +132,20 @@ impl Crowd {
             let raw = spec.stack.filesystem.is_none();
             let mut rules = Rules::of(job, spec.queue.kernel, raw);
             let (mut clients, mut rate) = (job.clients, job.rate);
+            let mut depth = job.depth;
+            if let Some(replay) = spec.replay.as_ref().filter(|_| at == 0) {
+                (clients, rate, depth) = (replay.clients(), None, replay.slots());
+                rules.calls = false;
+                rules.flush_is_call = true;
+                rules.open = replay.mode == plan::ReplayMode::Open;
+            }
             if at == 0 && spec.workload.database.is_some() {
                 rules.calls = true;
                 (clients, rate) = (spec.workload.clients(), spec.workload.rate());
                 rules.open = rate.is_some();
             }
             crowd.rules.push(rules);
-            let job = Job { clients, rate, ..job.clone() };
+            let job = Job { clients, rate, depth, ..job.clone() };
             crowd.join(at, role, &job, spec);
         }
         crowd
@@ -152,6 +163,8 @@ impl Crowd {
                 client: self.clients.len() as u32,
                 reads: true,
                 start: 0,
+                sectors: 0,
+                recorded: None,
                 intended: Nanos::ZERO,
                 submitted: Nanos::ZERO,
                 handed: 0,

@@ -6,6 +6,7 @@ use crate::database::{Server, Stage};
 use crate::events::EventKind;
 use crate::log::Recorder;
 use crate::machine::{DirectCall, DirectStage, Frame, Machine, ReadCall, SyncCall, WriteCall};
+use crate::replay::{Ended, Next, Replaying, moves_data};
 use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
@@ -105,6 +106,7 @@ struct Simulation<'a, D: Device + ?Sized> {
     seconds: Vec<Second>,
     last_tick: Nanos,
     log: Recorder,
+    replay: Option<Replaying<'a>>,
     operations: u64,
 }
 
@@ -122,15 +124,20 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let mut tallies: Vec<Tally> = jobs
             .into_iter()
             .flatten()
-            .map(|job| Tally::new(job.clients, job.block_size.0, job.rate.is_some()))
+            .map(|job| Tally::new(job.clients, job.rate.is_some()))
             .collect();
         if let Some(database) = &spec.workload.database {
             let (clients, open) = (spec.workload.clients(), spec.workload.rate().is_some());
             tallies[0] = Tally::of_transactions(database.kind, clients, open);
         }
+        let mut clients = spec.workload.clients();
+        if let Some(replay) = &spec.replay {
+            clients = replay.clients();
+            tallies[0] = Tally::new(clients, replay.mode == plan::ReplayMode::Open);
+        }
         Simulation {
             tallies,
-            first_client: vec![0, spec.workload.clients()],
+            first_client: vec![0, clients],
             ready: Vec::with_capacity(crowd.clients.len()),
             crowd,
             waits: BinaryHeap::new(),
@@ -141,6 +148,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             seconds: Vec::new(),
             last_tick: Nanos::ZERO,
             log: Recorder::new(spec.log_requests, spec.warmup),
+            replay: spec.replay.as_ref().map(Replaying::new),
             operations: 0,
             machine,
             spec,
@@ -164,7 +172,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.settle();
         let mut outcome = Outcome::default();
         let mut steps = 0u64;
-        while self.now < self.end() {
+        while self.now < self.end() && !self.replay.as_ref().is_some_and(Replaying::is_done) {
             let tick = self.next_tick();
             let event = self.next_event();
             let outstanding = self.machine.outstanding;
@@ -199,6 +207,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             if steps.is_multiple_of(LOOK_EVERY) && stop.load(Ordering::Relaxed) {
                 return Err(SimulateError::Stopped);
             }
+        }
+        if self.now > self.last_tick {
+            each_second(&self.close_second());
         }
         Ok(())
     }
@@ -296,12 +307,16 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     #[inline]
     fn begin_what_may(&mut self) {
         let mut ready = std::mem::take(&mut self.ready);
-        for client in ready.drain(..) {
-            self.crowd.clients[client as usize].ready = false;
-            if self.begin(client) {
-                let process = self.crowd.clients[client as usize].context.process;
-                self.machine.volume.unplug(process, self.now);
+        while !ready.is_empty() {
+            for client in ready.drain(..) {
+                self.crowd.clients[client as usize].ready = false;
+                if self.begin(client) {
+                    let process = self.crowd.clients[client as usize].context.process;
+                    self.machine.volume.unplug(process, self.now);
+                }
             }
+            // One may have made way for another.
+            std::mem::swap(&mut ready, &mut self.ready);
         }
         self.ready = ready;
     }
@@ -317,6 +332,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 return began;
             }
             let Some(&slot) = client.free.last() else { return began };
+            if client.job == 0 && self.replay.is_some() {
+                if !self.begin_recorded(at, slot) {
+                    return began;
+                }
+                began = true;
+                continue;
+            }
             let mut intended = self.now;
             if let Some(schedule) = &mut client.schedule {
                 intended = schedule.next();
@@ -336,6 +358,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 client: at,
                 reads,
                 start,
+                sectors: self.crowd.rules[client.job].sectors,
+                recorded: None,
                 intended,
                 submitted: self.now,
                 handed: 0,
@@ -351,6 +375,48 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             }
             began = true;
         }
+    }
+
+    /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
+    fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
+        let Some(replay) = &mut self.replay else { return false };
+        let client = &mut self.crowd.clients[at as usize];
+        let (entry, intended) = match replay.next(at, self.now) {
+            Next::Begin(entry, intended) => (entry, intended),
+            Next::At(due) => {
+                if !client.armed {
+                    client.armed = true;
+                    self.wait(due, Wait::Arrival(at));
+                }
+                return false;
+            }
+            Next::Nothing => return false,
+        };
+        client.free.pop();
+        let turn = replay.took(at);
+        self.crowd.operations[slot as usize] = Operation {
+            client: at,
+            reads: entry.op == trace::TraceOp::Read,
+            start: entry.start.0,
+            sectors: entry.count.0,
+            recorded: Some((entry.at, entry.service)),
+            intended,
+            submitted: self.now,
+            handed: 0,
+            pieces: 0,
+            slept: Nanos::ZERO,
+            flushing: None,
+            failed: false,
+            busy: true,
+        };
+        match moves_data(&entry) {
+            true => self.hand_over(slot),
+            false => self.flush(slot, self.now),
+        }
+        if let Some(turn) = turn.filter(|turn| *turn != at) {
+            self.make_ready(turn);
+        }
+        true
     }
 
     /// Has the machine do an operation: the system calls that it consists of.
@@ -396,9 +462,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let operation = &mut self.crowd.operations[slot as usize];
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
-        while operation.handed < rules.sectors {
+        while operation.handed < operation.sectors {
             let start = operation.start + operation.handed;
-            let count = (rules.sectors - operation.handed).min(self.machine.volume.room(start));
+            let count = (operation.sectors - operation.handed).min(self.machine.volume.room(start));
             let bio = Bio {
                 id: u64::from(slot),
                 op: if operation.reads { Op::Read } else { Op::Write },
@@ -448,7 +514,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         operation.pieces -= 1;
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
-        if operation.pieces > 0 || operation.handed < rules.sectors {
+        if operation.pieces > 0 || operation.handed < operation.sectors {
             return;
         }
         if let Some(since) = operation.flushing {
@@ -500,14 +566,24 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             if self.measuring {
                 tally.count_failure();
             }
-        } else {
+        } else if operation.sectors > 0 {
             let done = Finished {
                 client: (operation.client - self.first_client[job]) as usize,
                 reads: operation.reads,
+                bytes: operation.sectors * 512,
                 service: at - operation.submitted,
                 response: at - operation.intended,
             };
             tally.count(done, self.measuring);
+        }
+        if let (Some(replay), Some((recorded_at, recorded_service))) =
+            (&mut self.replay, operation.recorded)
+        {
+            let client = operation.client;
+            let turn = replay.done(client, &Ended { at, recorded_at, recorded_service });
+            if let Some(turn) = turn {
+                self.make_ready(turn);
+            }
         }
         match self.spec.turnaround {
             Nanos::ZERO => self.free(slot),
@@ -516,6 +592,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     }
 
     fn result(self) -> Simulated {
+        let span = self.now - self.spec.warmup;
         let mut warnings = Vec::new();
         let backlogs: Vec<(u64, Nanos)> =
             (0..self.tallies.len()).map(|j| self.backlog(j)).collect();
@@ -531,7 +608,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
                 jobs.push(job);
                 continue;
             }
-            warn(&mut warnings, roles[at], &job, self.spec.measure, oldest[at]);
+            warn(&mut warnings, roles[at], &job, span, oldest[at]);
             if open[at] {
                 warn_of_backlog(&mut warnings, roles[at], backlogs[at]);
             }
@@ -540,7 +617,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let background = (jobs.len() > 1).then(|| jobs.remove(1));
         Simulated {
             measurement: Measurement {
-                span: self.spec.measure,
+                span,
                 job: jobs.remove(0),
                 background,
                 seconds: self.seconds,
@@ -575,6 +652,11 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             let Some(schedule) = &client.schedule else { continue };
             count += schedule.due_before(self.now);
             first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));
+        }
+        if let Some(replay) = self.replay.as_ref().filter(|_| job == 0) {
+            let (waiting, due) = replay.backlog(self.now);
+            count += waiting;
+            first = due.map(|due| first.map_or(due, |first| first.min(due))).or(first);
         }
         (count, first.map_or(Nanos::ZERO, |first| self.now.saturating_sub(first)))
     }

@@ -1,6 +1,7 @@
 //! What is simulated, and what cannot be.
 
 use crate::database::Database;
+use crate::replay::ReplaySpec;
 use crate::stack::{JOURNAL, Stack, refuse_filesystem};
 use blocklayer::{Config, ConfigError};
 use plan::{Job, Workload};
@@ -34,6 +35,8 @@ pub struct Spec<'a> {
     pub turnaround: Nanos,
     /// Of all that is random.
     pub seed: u64,
+    /// A trace in place of the measured job; the trial ends when it is through.
+    pub replay: Option<ReplaySpec<'a>>,
     /// Requests whose lives are written into the event log, from the end of warm-up on.
     pub log_requests: u32,
 }
@@ -96,6 +99,16 @@ pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
     let span = spec.span.bytes();
     if spec.span > capacity {
         return Err(SimulateError::Span { span, capacity: capacity.bytes() });
+    }
+    if let Some(replay) = &spec.replay {
+        let span = replay.trace.span;
+        if span > spec.span {
+            return Err(refused(format!(
+                "the trace reaches {} and the device has {}: use a larger device",
+                span.bytes(),
+                spec.span.bytes()
+            )));
+        }
     }
     for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
         if let Some(reason) = refuse_job(job) {

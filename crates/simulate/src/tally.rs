@@ -10,20 +10,21 @@ use units::{Bytes, Nanos};
 
 /// Operations of one kind.
 struct Kind {
+    bytes: u64,
     service: Histogram,
     response: Option<Histogram>,
 }
 
 impl Kind {
     fn new(open: bool) -> Self {
-        Kind { service: Histogram::new(), response: open.then(Histogram::new) }
+        Kind { bytes: 0, service: Histogram::new(), response: open.then(Histogram::new) }
     }
 
-    fn measurement(self, bytes_each: u64) -> OperationMeasurement {
+    fn measurement(self) -> OperationMeasurement {
         let operations = self.service.count();
         OperationMeasurement {
             operations,
-            bytes: Bytes(operations * bytes_each),
+            bytes: Bytes(self.bytes),
             service: self.service,
             response: self.response,
         }
@@ -35,10 +36,9 @@ pub(crate) struct Tally {
     reads: Kind,
     writes: Kind,
     syncs: Histogram,
-    /// Operations of each client.
-    shares: Vec<u64>,
+    /// Operations of each client, and their bytes.
+    shares: Vec<(u64, u64)>,
     failed: u64,
-    bytes_each: u64,
     /// Operations are a database's transactions, called so.
     transactions: Option<&'static str>,
     second: CurrentSecond,
@@ -48,6 +48,7 @@ pub(crate) struct Tally {
 struct CurrentSecond {
     reads: u64,
     writes: u64,
+    bytes: u64,
     latency: Histogram,
 }
 
@@ -57,19 +58,19 @@ pub(crate) struct Finished {
     /// Its client's place in the job.
     pub client: usize,
     pub reads: bool,
+    pub bytes: u64,
     pub service: Nanos,
     pub response: Nanos,
 }
 
 impl Tally {
-    pub fn new(clients: u32, bytes_each: u64, open: bool) -> Self {
+    pub fn new(clients: u32, open: bool) -> Self {
         Tally {
             reads: Kind::new(open),
             writes: Kind::new(open),
             syncs: Histogram::new(),
-            shares: vec![0; clients as usize],
+            shares: vec![(0, 0); clients as usize],
             failed: 0,
-            bytes_each,
             transactions: None,
             second: CurrentSecond::default(),
         }
@@ -86,7 +87,7 @@ impl Tally {
             DatabaseKind::Tpcc => "tpcc",
             DatabaseKind::Insert => "insert",
         };
-        Tally { transactions: Some(name), ..Tally::new(clients, 0, open) }
+        Tally { transactions: Some(name), ..Tally::new(clients, open) }
     }
 
     /// Counts one, into the whole only when `measuring`.
@@ -99,8 +100,11 @@ impl Tally {
             if let Some(response) = &mut kind.response {
                 response.record(done.response);
             }
-            self.shares[done.client] += 1;
+            kind.bytes += done.bytes;
+            let share = &mut self.shares[done.client];
+            *share = (share.0 + 1, share.1 + done.bytes);
         }
+        self.second.bytes += done.bytes;
         self.second.reads += u64::from(done.reads);
         self.second.writes += u64::from(!done.reads);
         self.second.latency.record(latency);
@@ -118,22 +122,22 @@ impl Tally {
 
     /// What was done since the last call; `at` is on the axis of [`Second::at`].
     pub fn take_second(&mut self, at: f64) -> Second {
-        let CurrentSecond { reads, writes, latency } = &mut self.second;
+        let CurrentSecond { reads, writes, bytes, latency } = &mut self.second;
         let all = *reads + *writes;
         if self.transactions.is_some() {
-            (*reads, *writes) = (0, 0);
+            (*reads, *writes, *bytes) = (0, 0, 0);
         }
         let second = Second {
             at,
             reads: *reads,
             writes: *writes,
             transactions: if self.transactions.is_some() { all } else { 0 },
-            bytes: Bytes((*reads + *writes) * self.bytes_each),
+            bytes: Bytes(*bytes),
             p50: latency.quantile(0.5).unwrap_or_default(),
             p99: latency.quantile(0.99).unwrap_or_default(),
             max: latency.max().unwrap_or_default(),
         };
-        (*reads, *writes) = (0, 0);
+        (*reads, *writes, *bytes) = (0, 0, 0);
         latency.clear();
         second
     }
@@ -154,26 +158,24 @@ impl Tally {
         };
         let transactions = Transactions {
             types: [(name.to_owned(), of_type)].into(),
-            clients: self.shares,
+            clients: self.shares.iter().map(|(transactions, _)| *transactions).collect(),
             ..Transactions::default()
         };
         (JobMeasurement::default(), Some(transactions))
     }
 
     fn job(self) -> JobMeasurement {
-        let share = |operations: u64| ClientShare {
-            operations,
-            bytes: Bytes(operations * self.bytes_each),
-        };
+        let share =
+            |(operations, bytes): (u64, u64)| ClientShare { operations, bytes: Bytes(bytes) };
         let errors = match self.failed {
             0 => BTreeMap::new(),
             failed => [("EIO".to_owned(), failed)].into(),
         };
         JobMeasurement {
             clients: self.shares.iter().copied().map(share).collect(),
-            reads: self.reads.measurement(self.bytes_each),
-            writes: self.writes.measurement(self.bytes_each),
-            syncs: Kind { service: self.syncs, response: None }.measurement(0),
+            reads: self.reads.measurement(),
+            writes: self.writes.measurement(),
+            syncs: Kind { bytes: 0, service: self.syncs, response: None }.measurement(),
             errors,
         }
     }

@@ -30,6 +30,10 @@ fn change(measurement: &Measurement) -> Option<f64> {
 }
 
 pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
+    // A trace is what it is, from its beginning to its end.
+    if run.plan.workload.replay.is_some() {
+        return None;
+    }
     let mut names = Vec::new();
     let mut largest: f64 = 0.0;
     for (name, summary) in cells(analysis) {

@@ -44,6 +44,10 @@ pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)
     })?;
     let target = runner::lasting(&target);
     raw.target = Some(target.clone());
+    if let Some(replay) = &mut raw.replay {
+        // The run may be resumed from another folder.
+        replay.file = std::path::absolute(&replay.file)?.to_string_lossy().into_owned();
+    }
     let mut world = runner::open(&target, &raw)?;
     let offer = world.offer()?;
     let plan = raw

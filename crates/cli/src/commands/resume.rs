@@ -42,6 +42,7 @@ impl ResumeArgs {
             target: Some(run.plan.target.clone()),
             own_loop: Some(run.plan.own_loop),
             confirm: self.confirm.clone(),
+            replay: run.plan.workload.replay.clone(),
             ..RawPlan::default()
         };
         let mut world = runner::open(&run.plan.target, &raw)?;

@@ -17,7 +17,8 @@ fn ids(inspection: &Inspection) -> Vec<&str> {
 fn traps_of_a_buffered_loop_device_on_a_sparse_file() {
     let Some(mut machine) = machine() else { return };
     let file = machine.file("sparse", Bytes::from_mib(32));
-    let options = LoopOptions { direct_io: false, logical_block: Bytes(4096), read_only: false };
+    let options =
+        LoopOptions { direct_io: false, logical_block: Bytes(4096), ..LoopOptions::default() };
     let device = machine.changes.attach(&file, options).unwrap();
     let inspection = inspect(&device.node);
     for expected in [

@@ -27,6 +27,8 @@ pub struct RealWorld {
     /// The scratch file goes behind a loop device of its own.
     own_loop: bool,
     confirm: Option<String>,
+    /// A block device is taken as it is: what was never written reads as zeroes, at its own speed.
+    sparse: bool,
     use_existing: bool,
     servers: Servers,
     changes: Option<Changes>,
@@ -45,6 +47,12 @@ const LAYOUT_BYTES_PER_SECOND: u64 = 100_000_000;
 impl RealWorld {
     /// Looks at the target; changes nothing.
     pub fn open(target: &str, raw: &RawPlan) -> Result<RealWorld, WorldError> {
+        if raw.replay.is_some() {
+            return Err(WorldError::Usage(format!(
+                "a trace is replayed in the simulated world alone, and {target} is real: write \
+                 simulated:PROFILE (`spindle profiles` lists them)"
+            )));
+        }
         let host = Host::here();
         let path = PathBuf::from(target);
         let chain = host::Chain::of(&host, &path).map_err(usage)?;
@@ -70,6 +78,7 @@ impl RealWorld {
             own_loop: !is_device && (raw.own_loop.unwrap_or(false) || makes_filesystems),
             chain,
             confirm: raw.confirm.clone(),
+            sparse: false,
             use_existing: raw.use_existing,
             servers: Servers::default(),
             changes: None,
@@ -77,6 +86,11 @@ impl RealWorld {
             databases: None,
             bound: None,
         })
+    }
+
+    /// Lays out no block device: for one of ours, whose holes take as long to read as data.
+    pub fn leave_sparse(&mut self) {
+        self.sparse = true;
     }
 
     /// The directory in which scratch files are made; none for a block device.

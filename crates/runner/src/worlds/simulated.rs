@@ -1,5 +1,6 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
+mod recorded;
 mod target;
 mod together;
 
@@ -13,7 +14,7 @@ use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
     Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, refuse_filesystem, refuse_job, run_striped,
+    SimulateError, Spec, Stack, Striping, Transport, refuse_filesystem, refuse_job, run_striped,
 };
 use std::{
     collections::BTreeMap,
@@ -44,6 +45,8 @@ pub struct SimulatedWorld {
     target: Target,
     capacity: Sectors,
     depth: u32,
+    /// What is replayed in place of a job.
+    trace: Option<trace::Trace>,
     /// Trials that run at once.
     threads: usize,
     /// A filesystem is made in every cell or in some.
@@ -80,6 +83,7 @@ impl SimulatedWorld {
         let mut world = SimulatedWorld {
             capacity: Sectors(0),
             depth: 0,
+            trace: raw.replay.as_ref().map(recorded::load).transpose()?,
             threads: together::threads(raw)?,
             filesystems: raw.factors.contains_key(&Factor::Filesystem.to_string()),
             applied: None,
@@ -88,7 +92,8 @@ impl SimulatedWorld {
         };
         let (devices, _) = world.devices(0, &Without::default()).map_err(usage)?;
         world.capacity = Sectors(devices.iter().map(|device| device.capacity().0).sum());
-        world.depth = devices.first().map_or(1, |device| device.queue_depth());
+        let depth = devices.first().map_or(1, |device| device.queue_depth());
+        world.depth = world.target.depth.map_or(depth, |most| most.min(depth));
         Ok(world)
     }
 
@@ -113,7 +118,11 @@ impl SimulatedWorld {
                 spec.depth = UNLIMITED;
             }
         }
-        Ok((vec![profile.build_with(seed, rotates)?], None))
+        let device = profile.build_with(seed, rotates)?;
+        Ok(match self.target.transport {
+            Nanos::ZERO => (vec![device], None),
+            way => (vec![Box::new(Transport::new(device, way))], None),
+        })
     }
 
     /// The queue as this kernel begins with it.
@@ -216,6 +225,12 @@ impl SimulatedWorld {
 }
 
 impl SimulatedWorld {
+    /// `first`, and what is to be known of the trace.
+    fn caveats(&self, mut first: Vec<String>) -> Vec<String> {
+        first.extend(self.trace.iter().flat_map(recorded::caveats));
+        first
+    }
+
     /// One trial. It depends on nothing but what it is given.
     fn simulate(
         &self,
@@ -241,6 +256,7 @@ impl SimulatedWorld {
             measure: plan.timing.measure,
             turnaround: self.target.turnaround,
             seed,
+            replay: recorded::spec(self.trace.as_ref(), &workload),
             // The first round's first trial of each cell has the plan's own seed.
             log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
         };
@@ -305,6 +321,9 @@ impl World for SimulatedWorld {
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
+        if let Some(reason) = recorded::refuse(self.trace.as_ref(), plan, cell) {
+            return Some(reason);
+        }
         let queue = match self.queue(cell) {
             Ok(queue) => queue,
             Err(reason) => return Some(reason),
@@ -346,6 +365,9 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
+        if self.target.transport > Nanos::ZERO {
+            settings.push(("transport".to_owned(), self.target.transport.to_string()));
+        }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
         Ok(Environment {
@@ -364,11 +386,11 @@ impl World for SimulatedWorld {
                 self.capacity.bytes()
             ),
             settings,
-            caveats: vec![format!(
+            caveats: self.caveats(vec![format!(
                 "models computed these figures, in virtual time; between a completion and its next \
                  request a client takes {turnaround}; what is buffered goes through a page cache of \
                  {page_cache}"
-            )],
+            )]),
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,
@@ -376,6 +398,7 @@ impl World for SimulatedWorld {
                 "text": self.profile.text,
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
+                "transport_ns": self.target.transport.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),

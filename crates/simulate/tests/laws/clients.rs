@@ -111,6 +111,7 @@ fn a_caller_can_stop_it() {
         measure: trial.measure,
         turnaround: trial.turnaround,
         seed: 1,
+        replay: None,
         log_requests: 0,
     };
     let device = Box::new(Servers::constant(10, 32));

@@ -7,6 +7,7 @@ mod determinism;
 mod memory;
 mod oracles;
 mod properties;
+mod replay;
 mod servers;
 
 use blocklayer::{Config, Kernel};
@@ -61,6 +62,7 @@ impl Trial {
             measure: self.measure,
             turnaround: self.turnaround,
             seed: self.seed,
+            replay: None,
             log_requests: 0,
         };
         simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()

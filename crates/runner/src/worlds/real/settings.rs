@@ -160,9 +160,15 @@ pub fn apply(
         &Setting::NrRequests,
         wanted(&Factor::NrRequests).or_else(|| unnamed(&Setting::NrRequests)),
     )?;
+    let other_queue = wanted(&Factor::NrRequests).is_some_and(|nr_requests| {
+        was(&Setting::NrRequests).is_some_and(|before| before != nr_requests)
+    });
+    let async_depth = Setting::Tunable("async_depth".to_owned());
     let mut tunables: BTreeMap<Setting, String> = before
         .iter()
         .filter(|(setting, _)| same_scheduler && matches!(setting, Setting::Tunable(_)))
+        // The kernel makes async_depth follow nr_requests: the old one would go on limiting writes.
+        .filter(|(setting, _)| !(other_queue && **setting == async_depth))
         .map(|(setting, value)| (setting.clone(), value.clone()))
         .collect();
     for (factor, Level(value)) in cell.host_settings() {

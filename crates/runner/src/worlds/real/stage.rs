@@ -94,7 +94,9 @@ impl Stages {
                 return Ok(stages);
             }
             let target = held_target(&held, plan.size)?;
-            filler.fill(&target)?;
+            if !world.sparse {
+                filler.fill(&target)?;
+            }
             stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
             stages._held = Some(held);
             return Ok(stages);

@@ -17,6 +17,10 @@ pub(super) struct Target {
     pub kernel: Kernel,
     /// A client's time between a completion and its next request.
     pub turnaround: Nanos,
+    /// The round trip between block layer and device.
+    pub transport: Nanos,
+    /// The driver's depth, where it is less than the device's.
+    pub depth: Option<u32>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
 }
@@ -28,6 +32,8 @@ impl Target {
             profile: String::new(),
             kernel: KERNEL_USUAL,
             turnaround: TURNAROUND_USUAL,
+            transport: Nanos::ZERO,
+            depth: None,
             lvm: false,
         };
         for (nth, word) in words.split(',').enumerate() {
@@ -40,12 +46,19 @@ impl Target {
             };
             match (nth, word.split_once('=')) {
                 (0, _) => target.profile = word.to_owned(),
-                (_, Some(("turnaround", time))) => target.set_turnaround(time)?,
+                (_, Some(("turnaround", time))) => target.turnaround = short("turnaround", time)?,
+                (_, Some(("transport", time))) => target.transport = short("transport", time)?,
+                (_, Some(("depth", depth))) => {
+                    let number = depth.parse().ok().filter(|depth| *depth > 0);
+                    target.depth = Some(number.ok_or_else(|| {
+                        usage(format!("a driver's depth of '{depth}': write a number from 1"))
+                    })?);
+                }
                 (_, None) if word == "lvm" => target.lvm = true,
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us, or lvm to have the host stripe an array's drives, or \
+                         turnaround=20us (or transport=15us, depth=128), or lvm to have the host stripe an array's drives, or \
                          leave it out",
                         target.profile
                     )));
@@ -53,18 +66,6 @@ impl Target {
             }
         }
         Ok(target)
-    }
-
-    fn set_turnaround(&mut self, time: &str) -> Result<(), WorldError> {
-        self.turnaround = time.parse::<Nanos>().map_err(usage)?;
-        match self.turnaround <= Nanos::from_secs(1) {
-            true => Ok(()),
-            false => Err(WorldError::Usage(format!(
-                "a turnaround of {} between a completion and the next request is above 1 s; to \
-                 offer less load, use --rates",
-                self.turnaround
-            ))),
-        }
     }
 
     /// Whether the profile is what the options need.
@@ -82,6 +83,18 @@ impl Target {
     }
 }
 
+/// A time of at most a second.
+fn short(what: &str, text: &str) -> Result<Nanos, WorldError> {
+    let time = text.parse::<Nanos>().map_err(usage)?;
+    match time <= Nanos::from_secs(1) {
+        true => Ok(time),
+        false => Err(WorldError::Usage(format!(
+            "a {what} of {time} between a completion and the next request is above 1 s; to offer \
+             less load, use --rates"
+        ))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +109,10 @@ mod tests {
         assert!(one.lvm && one.profile == "array-4x15k" && one.kernel == Kernel::V2_6_18);
         let target = Target::parse("simulated:x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
+        assert_eq!((target.transport, target.depth), (Nanos::ZERO, None));
+        let target = Target::parse("simulated:x,transport=15us,depth=128").unwrap();
+        assert_eq!((target.transport, target.depth), (Nanos::from_micros(15), Some(128)));
+        assert!(Target::parse("simulated:x,depth=0").is_err());
         assert!(Target::parse("simulated:x,speed=9").is_err());
     }
 }

@@ -1,0 +1,128 @@
+//! What the emulated world's way costs: round trips and the most operations that it carries with the
+//! model left out, and how precisely completions are paced with it. fio makes the load. Needs root,
+//! /dev/fuse and loop devices.
+
+use emulate::{DataPlace, Emulation, SERVER_WORD, Sight, Wanted};
+use host::{Changes, Host};
+use std::{
+    error::Error,
+    os::{fd::AsFd, unix::net::UnixStream},
+    process::Command,
+    time::{Duration, Instant},
+};
+use units::{Bytes, Nanos};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// Seconds of each measurement.
+const SECONDS: u32 = 5;
+
+fn main() -> Outcome<()> {
+    if std::env::args().nth(1).as_deref() == Some(SERVER_WORD) {
+        let input = std::io::stdin().as_fd().try_clone_to_owned()?;
+        return Ok(emulate::serve(UnixStream::from(input))?);
+    }
+    if let Err(error) = emulate::check_host() {
+        println!("not measured: {error}");
+        return Ok(());
+    }
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    println!("Load average before: {}", load.trim());
+    println!("\nThe model left out: fio, io_uring, 4 KiB\n");
+    println!("| pattern | depth | IOPS | p50 | p99 | server's processor |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    with_device("ssd-sata-2018", |emulation| {
+        emulation.bypass(true)?;
+        for pattern in ["randread", "randwrite"] {
+            for depth in [1, 16, 128] {
+                let row = measure(emulation, pattern, depth)?;
+                println!(
+                    "| {pattern} | {depth} | {:.0} | {} | {} | {:.0} % |",
+                    row.iops, row.p50, row.p99, row.processor
+                );
+            }
+        }
+        Ok(())
+    })?;
+    println!("\nPaced: by how much completions were handed on after the model's time\n");
+    println!("| profile | pattern | depth | IOPS | mean | p50 | p99 | max | server's processor |");
+    println!("|---|---|--:|--:|--:|--:|--:|--:|--:|");
+    for profile in ["hdd-15k", "raid10-8x15k-bbu", "ssd-sata-2018"] {
+        with_device(profile, |emulation| {
+            for (pattern, depth) in [("randread", 1), ("randread", 32), ("randwrite", 32)] {
+                emulation.reset(1)?;
+                let row = measure(emulation, pattern, depth)?;
+                let late = row.sight.lateness;
+                println!(
+                    "| {profile} | {pattern} | {depth} | {:.0} | {} | {} | {} | {} | {:.0} % |",
+                    row.iops, late.mean, late.p50, late.p99, late.max, row.processor
+                );
+            }
+            Ok(())
+        })?;
+    }
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    println!("\nLoad average after: {}", load.trim());
+    Ok(())
+}
+
+/// What was measured.
+struct Row {
+    iops: f64,
+    p50: Nanos,
+    p99: Nanos,
+    processor: f64,
+    sight: Sight,
+}
+
+fn with_device(profile: &str, act: impl FnOnce(&mut Emulation) -> Outcome<()>) -> Outcome<()> {
+    let mut changes = Changes::begin(&Host::here(), "bench of the transport")?;
+    let wanted = Wanted {
+        program: std::env::current_exe()?,
+        words: vec![SERVER_WORD.to_owned()],
+        profile: profile.to_owned(),
+        seed: 1,
+        size: Some(Bytes::from_gib(4)),
+        data: DataPlace::Memory,
+    };
+    let mut emulation = Emulation::start(&mut changes, &wanted)?;
+    act(&mut emulation)?;
+    drop(emulation);
+    changes.finish()?;
+    Ok(())
+}
+
+fn measure(emulation: &mut Emulation, pattern: &str, depth: u32) -> Outcome<Row> {
+    emulation.forget()?;
+    let (before, begun) = (emulation.look()?, Instant::now());
+    let output = Command::new("fio")
+        .args(["--name=x", "--bs=4k", "--ioengine=io_uring", "--direct=1", "--time_based"])
+        .args(["--output-format=json", "--norandommap"])
+        .arg(format!("--filename={}", emulation.node.display()))
+        .arg(format!("--rw={pattern}"))
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--runtime={SECONDS}"))
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    let span = begun.elapsed();
+    let sight = emulation.look()?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let side = if pattern.ends_with("read") { "read" } else { "write" };
+    let job = &report["jobs"][0][side];
+    let percentile =
+        |name: &str| Nanos(job["clat_ns"]["percentile"][name].as_u64().unwrap_or_default());
+    Ok(Row {
+        iops: job["iops"].as_f64().unwrap_or_default(),
+        p50: percentile("50.000000"),
+        p99: percentile("99.000000"),
+        processor: share(&before, &sight, span),
+        sight,
+    })
+}
+
+/// Percent of one processor.
+fn share(before: &Sight, after: &Sight, span: Duration) -> f64 {
+    100.0 * emulate::processor_share(before, after, Nanos(span.as_nanos() as u64))
+}

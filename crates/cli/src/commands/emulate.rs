@@ -1,0 +1,250 @@
+//! `spindle emulate`: a block device with the timing of a profile, for whatever one likes.
+
+mod list;
+
+use crate::{
+    exit::{Exit, Usage},
+    interrupt,
+    pending::settle_pending,
+    say,
+};
+use anyhow::{Context, bail};
+use clap::Args;
+use emulate::{DataPlace, EmulateError, Emulation, Sight, Wanted};
+use host::{Changes, Host};
+use list::Record;
+use std::{
+    io::{BufRead, BufReader, IsTerminal, Read},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+use units::{Bytes, Nanos};
+
+/// The flags of `emulate`.
+#[derive(Debug, Args)]
+pub struct EmulateArgs {
+    /// A profile's name or a file that ends in .toml; or `list`, or `stop`
+    #[arg(value_name = "PROFILE|list|stop")]
+    what: String,
+    /// After `stop`: the devices (loop7 or /dev/loop7), or `all`
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Length of the device, when less than the profile's capacity
+    #[arg(long)]
+    size: Option<Bytes>,
+    /// Where its data go: `memory`, a folder (a scratch file in it, removed in the end) or a file
+    /// (yours, kept); a sparse scratch file beside the journal when not said
+    #[arg(long, value_name = "memory|FOLDER|FILE")]
+    data: Option<String>,
+    /// Seed of what is random in the model
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Go on in the background; `spindle emulate stop` ends it
+    #[arg(long)]
+    detach: bool,
+    /// Print as JSON (with `list`)
+    #[arg(long)]
+    json: bool,
+}
+
+impl EmulateArgs {
+    /// Emulates until stopped; or lists, or stops.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.what.as_str() {
+            "list" => list::list(self.json),
+            "stop" => list::stop(&self.names),
+            _ if !self.names.is_empty() => Err(usage(format!(
+                "'{}' after a profile means nothing: one device at a time",
+                self.names.join(" ")
+            ))),
+            _ if self.detach => self.in_background(),
+            _ => self.emulate(),
+        }
+    }
+
+    fn wanted(&self) -> anyhow::Result<Wanted> {
+        Ok(Wanted {
+            program: std::env::current_exe().context("cannot find this program's own file")?,
+            words: vec![emulate::SERVER_WORD.to_owned()],
+            profile: self.what.clone(),
+            seed: self.seed,
+            size: self.size,
+            data: self.data_place()?,
+        })
+    }
+
+    fn data_place(&self) -> anyhow::Result<DataPlace> {
+        Ok(match self.data.as_deref() {
+            Some("memory") => DataPlace::Memory,
+            Some(path) if Path::new(path).is_dir() => DataPlace::Scratch(path.into()),
+            Some(path) => DataPlace::File(path.into()),
+            None => {
+                let folder = host::state_folder()?;
+                std::fs::create_dir_all(&folder)
+                    .with_context(|| format!("cannot create {}", folder.display()))?;
+                DataPlace::Scratch(folder)
+            }
+        })
+    }
+
+    fn emulate(&self) -> anyhow::Result<Exit> {
+        let stop = interrupt::flag()?;
+        emulate::check_host().map_err(explain)?;
+        settle_pending()?;
+        let words: Vec<String> = std::env::args().collect();
+        let mut changes = Changes::begin(&Host::here(), &words.join(" "))?;
+        // What was made before an error goes with `changes`.
+        let mut emulation = Emulation::start(&mut changes, &self.wanted()?).map_err(explain)?;
+        let record = Record::of(&emulation, self.data.as_deref());
+        record.write()?;
+        say::line(&emulation.node.display().to_string())?;
+        say::aside(&introduction(&emulation));
+        let watched = watch(&mut emulation, &stop);
+        if watched.is_ok() {
+            // A server that has died has nothing to lose any more.
+            wait_until_free(&emulation.node);
+        }
+        drop(emulation);
+        let report = changes.finish()?;
+        record.remove();
+        watched?;
+        if !report.is_complete() {
+            say::aside(&crate::pending::report_text(&report));
+            bail!("not everything could be taken down; `spindle undo` tries again");
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Starts the same in the background, and waits until its device is there.
+    fn in_background(&self) -> anyhow::Result<Exit> {
+        let words = std::env::args_os().skip(1).filter(|word| word != "--detach");
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .context("cannot start in the background")?;
+        let mut name = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut name)?;
+        }
+        if name.is_empty() {
+            let mut told = String::new();
+            if let Some(mut err) = child.stderr.take() {
+                err.read_to_string(&mut told)?;
+            }
+            let code = child.wait()?.code();
+            say::aside(&told);
+            return Ok(if code == Some(2) { Exit::Usage } else { Exit::Failed });
+        }
+        say::result(&name)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Exit code 2 for what somebody wrote wrong.
+fn explain(error: EmulateError) -> anyhow::Error {
+    match error {
+        EmulateError::Usage(text) => usage(text),
+        other => other.into(),
+    }
+}
+
+fn usage(text: String) -> anyhow::Error {
+    Usage(text).into()
+}
+
+fn introduction(emulation: &Emulation) -> String {
+    let mut words = vec![format!(
+        "{} of {}, {}.",
+        emulation.size,
+        emulation.profile.title.trim_end_matches('.'),
+        emulation.transport()
+    )];
+    if emulation.model_depth > emulation.depth {
+        words.push(format!(
+            "Its queue takes {}, of which a loop device passes {} at once.",
+            emulation.model_depth, emulation.depth
+        ));
+    }
+    if emulation.spins > Nanos::ZERO {
+        words.push(format!(
+            "The model is faster than timers: the server spins for up to {} before a completion.",
+            emulation.spins
+        ));
+    }
+    words.push("Ctrl-C or `spindle emulate stop` takes it down, its data with it.".to_owned());
+    report::wrap(&words.join(" "), crate::WIDTH, 0) + "\n"
+}
+
+/// Shows what the device does, each second, where somebody looks.
+fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
+    let shown = std::io::stderr().is_terminal();
+    let mut before = emulation.look().map_err(explain)?;
+    let mut at = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+        if at.elapsed() < Duration::from_secs(1) {
+            continue;
+        }
+        let span = at.elapsed();
+        at = Instant::now();
+        let now = emulation.look().map_err(explain)?;
+        if shown {
+            say::aside(&format!("\r\x1b[K{}", live_line(&before, &now, span)));
+        }
+        before = now;
+    }
+    if shown {
+        say::aside("\r\x1b[K");
+    }
+    Ok(())
+}
+
+/// One second in a line.
+fn live_line(before: &Sight, now: &Sight, span: Duration) -> String {
+    let seconds = span.as_secs_f64().max(1e-9);
+    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+    let (new, old) = (&now.requests, &before.requests);
+    let mut words = vec![
+        format!("{} r/s", report::count(rate(new.reads, old.reads))),
+        format!("{} w/s", report::count(rate(new.writes, old.writes))),
+        format!("{} f/s", report::count(rate(new.flushes, old.flushes))),
+        format!("depth {}", now.outstanding),
+        format!("busy {}/{}", now.busy, now.units),
+    ];
+    words.extend(now.cylinder.map(|cylinder| format!("cylinder {cylinder}")));
+    if now.dirty > Bytes::ZERO {
+        words.push(format!("dirty {}", now.dirty));
+    }
+    words.push(format!("late p99 {}", now.lateness.p99));
+    words.join("  ").chars().take(crate::WIDTH - 1).collect()
+}
+
+/// While a filesystem is mounted from it, a device is not taken away: what is not written yet would be
+/// lost. A second Ctrl-C ends the program all the same, and leaves the rest to `spindle undo`.
+fn wait_until_free(node: &Path) {
+    let mut told = false;
+    while let Some(point) = mounted_from(node) {
+        if !told {
+            say::note(&format!(
+                "{} is mounted from {}: unmount it, and the device goes",
+                point.display(),
+                node.display()
+            ));
+        }
+        told = true;
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Where something is mounted from a device.
+fn mounted_from(node: &Path) -> Option<PathBuf> {
+    let all = host::mounts(&Host::here()).ok()?;
+    all.into_iter().find(|mount| Path::new(&mount.source) == node).map(|mount| mount.point)
+}

@@ -1,0 +1,122 @@
+//! Where an emulated device's data are: a sparse file, or memory. What was never written reads as
+//! zeroes and takes no room; what is discarded gives its room back.
+
+use rustix::fs::{
+    FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, ftruncate, memfd_create,
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+};
+use units::Bytes;
+
+/// Where data are to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In memory that nobody else sees; gone with the server.
+    Memory,
+    /// In this file, which is there.
+    File(PathBuf),
+}
+
+/// A device's data.
+#[derive(Debug)]
+pub struct Data {
+    file: File,
+    size: Bytes,
+}
+
+impl Data {
+    /// Opens the place, `size` long; nobody else may emulate on the same file.
+    pub fn open(place: &Place, size: Bytes) -> io::Result<Data> {
+        let file = match place {
+            Place::Memory => File::from(memfd_create("spindle-data", MemfdFlags::CLOEXEC)?),
+            Place::File(path) => locked(path)?,
+        };
+        if file.metadata()?.len() < size.0 {
+            ftruncate(&file, size.0)?;
+        }
+        Ok(Data { file, size })
+    }
+
+    /// How long they are.
+    pub fn size(&self) -> Bytes {
+        self.size
+    }
+
+    /// Room that they take now.
+    pub fn taken(&self) -> Bytes {
+        Bytes(self.file.metadata().map_or(0, |meta| meta.blocks() * 512))
+    }
+
+    /// Whether a range lies inside.
+    pub fn holds(&self, offset: u64, length: u64) -> bool {
+        offset.checked_add(length).is_some_and(|end| end <= self.size.0)
+    }
+
+    /// Fills `buffer` from `offset`.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Forgets a range: it reads as zeroes and takes no room.
+    pub fn punch(&self, offset: u64, length: u64) -> io::Result<()> {
+        let how = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.file, how, offset, length)?)
+    }
+}
+
+/// Opens a file for reading and writing, and holds it against other servers.
+fn locked(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        io::Error::new(io::ErrorKind::ResourceBusy, "another emulated device has its data in it")
+    })?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_discarded_reads_as_zeroes_and_takes_no_room() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = folder.path().join("data");
+        std::fs::write(&path, b"").unwrap();
+        for place in [Place::Memory, Place::File(path)] {
+            let data = Data::open(&place, Bytes::from_gib(300)).unwrap();
+            let at = Bytes::from_gib(299).0;
+            let mut buffer = vec![1; 1 << 20];
+            data.read(&mut buffer, at).unwrap();
+            assert!(buffer.iter().all(|byte| *byte == 0), "never written");
+            data.write(&vec![7; 1 << 20], at).unwrap();
+            data.read(&mut buffer, at).unwrap();
+            assert!(buffer.iter().all(|byte| *byte == 7));
+            assert!(data.taken().0 >= 1 << 20);
+            data.punch(at, 1 << 20).unwrap();
+            data.read(&mut buffer, at).unwrap();
+            assert!(buffer.iter().all(|byte| *byte == 0));
+            assert!(data.taken().0 < 1 << 20);
+        }
+    }
+
+    #[test]
+    fn a_file_serves_one_device() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = folder.path().join("data");
+        std::fs::write(&path, b"").unwrap();
+        let place = Place::File(path);
+        let _first = Data::open(&place, Bytes::from_mib(1)).unwrap();
+        assert!(Data::open(&place, Bytes::from_mib(1)).is_err());
+    }
+}

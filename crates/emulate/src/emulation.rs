@@ -1,0 +1,378 @@
+//! The controller's side: bringing an emulated device up, asking its server, taking it down. All that
+//! is made on the host is announced in the change journal first.
+
+use crate::{
+    data::Place,
+    filesystem::{FILE_NAME, REQUEST_MAX, SOURCE},
+    protocol::{Answer, Begin, Order, Sight, Talk},
+};
+use device::{
+    Profile,
+    profile::{self, Kind},
+};
+use host::{Changes, DeviceNumber, LoopOptions, ScratchFolder, Setting};
+use serde::{Deserialize, Serialize};
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+use units::{Bytes, Nanos};
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The program, whose words [`Wanted::words`] make it a server.
+    pub program: PathBuf,
+    /// The words that make it call [`crate::serve`] with its standard input.
+    pub words: Vec<String>,
+    /// A profile's name, or its file.
+    pub profile: String,
+    /// Seed of what is random in the model.
+    pub seed: u64,
+    /// Length; the profile's capacity when not said.
+    pub size: Option<Bytes>,
+    /// Where the data go.
+    pub data: DataPlace,
+}
+
+/// Where an emulated device's data go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataPlace {
+    /// Into memory; gone with the device.
+    Memory,
+    /// Into a sparse scratch file in this folder, removed with the device.
+    Scratch(PathBuf),
+    /// Into this file, which is the user's: made if it is not there, and kept.
+    File(PathBuf),
+}
+
+/// What cannot be, or went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulateError {
+    /// The words make no sense: no such profile, a size that does not fit.
+    #[error("{0}")]
+    Usage(String),
+    /// This host cannot, as it is.
+    #[error("{0}")]
+    Host(#[from] host::Error),
+    /// The server would not, or ended.
+    #[error("{0}")]
+    Server(String),
+}
+
+type Result<T> = std::result::Result<T, EmulateError>;
+
+/// An emulated block device. Taken down by ending the [`Changes`] that it was begun with.
+#[derive(Debug)]
+pub struct Emulation {
+    /// `/dev/loop7`.
+    pub node: PathBuf,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// What it is an emulation of.
+    pub profile: Profile,
+    /// Its length.
+    pub size: Bytes,
+    /// The loop device's file, below the server's mount point.
+    pub file: PathBuf,
+    /// Commands that the device has at once: the model's queue, as far as the loop device reaches.
+    pub depth: u32,
+    /// The model's own queue.
+    pub model_depth: u32,
+    /// How long before each completion the server spins; zero where it sleeps.
+    pub spins: Nanos,
+    /// The server's process.
+    pub server: u32,
+    talk: Talk,
+}
+
+/// A loop device has so many tags (loop.hw_queue_depth): what a deeper model could take beyond them
+/// never reaches it.
+pub const LOOP_TAGS: u32 = 128;
+
+/// The kernel's own write-back throttling of a device with a head, µs.
+const WBT_ROTATING_US: &str = "75000";
+
+/// How long a server may take to build its model and mount.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether this host can have emulated devices; nothing is changed to find out.
+pub fn check_host() -> Result<()> {
+    let cannot = |why: &str, next: &str| {
+        let what = "an emulated device".to_owned();
+        Err(host::Error::Unsupported { what, why: why.to_owned(), next: next.to_owned() }.into())
+    };
+    if !rustix::process::geteuid().is_root() {
+        return cannot(
+            "only root may mount and attach loop devices",
+            "run it with sudo, or use simulated:PROFILE, which needs no root",
+        );
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return cannot(
+            "there is no /dev/fuse",
+            "load the module (modprobe fuse), or give the container the device (--device /dev/fuse)",
+        );
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        return cannot(
+            "there is no /dev/loop-control",
+            "load the module (modprobe loop), or start the container with --privileged",
+        );
+    }
+    Ok(())
+}
+
+/// The length that a device gets: what was asked for, in whole 4 KiB blocks, or the profile's
+/// capacity.
+pub fn size_of(profile: &Profile, capacity: Bytes, asked: Option<Bytes>) -> Result<Bytes> {
+    let whole = |size: Bytes| Bytes(size.0 / 4096 * 4096);
+    match asked {
+        None => Ok(whole(capacity)),
+        Some(size) if size > capacity => Err(EmulateError::Usage(format!(
+            "{} has {capacity}, and {size} were asked for: a model has no times for what lies beyond \
+             its end",
+            profile.name
+        ))),
+        Some(size) if whole(size) == Bytes::ZERO => {
+            Err(EmulateError::Usage(format!("a device of {size} is none: take 4 KiB or more")))
+        }
+        Some(size) => Ok(whole(size)),
+    }
+}
+
+/// Whether the kernel takes it for a disk with a head: an array shows what its drives are.
+pub fn rotates(profile: &Profile) -> bool {
+    match &profile.kind {
+        Kind::Disk(_) => true,
+        Kind::Flash(_) => false,
+        Kind::Array { member, .. } => rotates(member),
+    }
+}
+
+impl Emulation {
+    /// Brings a device up. On an error everything is taken down when `changes` ends.
+    pub fn start(changes: &mut Changes, wanted: &Wanted) -> Result<Emulation> {
+        check_host()?;
+        let usage = |error: &dyn std::fmt::Display| EmulateError::Usage(error.to_string());
+        let profile = profile::load(&wanted.profile).map_err(|error| usage(&error))?;
+        let model = profile.build(wanted.seed).map_err(|error| usage(&error))?;
+        let (model_depth, capacity) = (model.queue_depth(), model.capacity().bytes());
+        drop(model);
+        let size = size_of(&profile, capacity, wanted.size)?;
+        let place = place(changes, &wanted.data, size)?;
+        let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
+        let folder = changes.scratch_folder(&beside)?;
+        let (mut talk, server) = begin_server(changes, wanted, &profile, &folder)?;
+        let begin = Begin {
+            profile: wanted.profile.clone(),
+            seed: wanted.seed,
+            size,
+            place,
+            point: folder.path.clone(),
+        };
+        let spins = match ask(&mut talk, &Order::Begin(begin))? {
+            Answer::Serving { spins } => spins,
+            other => return Err(unexpected(&other)),
+        };
+        let file = folder.path.join(FILE_NAME);
+        let options = LoopOptions { added: true, ..LoopOptions::default() };
+        let attached = changes.attach(&file, options)?;
+        let depth = model_depth.min(LOOP_TAGS);
+        let mut emulation = Emulation {
+            node: attached.node,
+            number: attached.number,
+            profile,
+            size,
+            file,
+            depth,
+            model_depth,
+            spins,
+            server,
+            talk,
+        };
+        emulation.dress(changes)?;
+        emulation.forget()?;
+        Ok(emulation)
+    }
+
+    /// Gives the queue what a device of this kind would have.
+    fn dress(&self, changes: &mut Changes) -> Result<()> {
+        let rotates = rotates(&self.profile);
+        changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
+        // One request is then one command at the model: FUSE would split a larger one.
+        let most = (REQUEST_MAX.0 / 1024).to_string();
+        changes.set(self.number, &Setting::MaxSectorsKb, &most)?;
+        if rotates {
+            // Some kernels are built without write-back throttling.
+            let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US);
+        }
+        self.limit_tags(changes)?;
+        self.begin_scheduler(changes)
+    }
+
+    /// Makes the loop device use as many tags as the model has, whatever scheduler comes after.
+    ///
+    /// Without a scheduler, nr_requests is the number of tags in use, and a scheduler chosen later
+    /// leaves that as it is.
+    pub fn limit_tags(&self, changes: &mut Changes) -> Result<()> {
+        changes.set(self.number, &Setting::Scheduler, "none")?;
+        changes.set(self.number, &Setting::NrRequests, &self.depth.to_string())?;
+        Ok(())
+    }
+
+    /// The scheduler that the kernel gives a device like this one: loop devices begin without.
+    fn begin_scheduler(&self, changes: &mut Changes) -> Result<()> {
+        let scheduler = usual_scheduler(self.model_depth);
+        match changes.set(self.number, &Setting::Scheduler, scheduler) {
+            Ok(_) if scheduler != "none" => {
+                // The kernel goes by all tags of the loop device; a disk has those that are in use.
+                let twice = (2 * self.depth).to_string();
+                changes.set(self.number, &Setting::NrRequests, &twice)?;
+                Ok(())
+            }
+            // Where mq-deadline is not built in, none is what a disk would get, too.
+            Err(host::Error::Refused(_)) | Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the server saw since it was last told to forget.
+    pub fn look(&mut self) -> Result<Sight> {
+        match ask(&mut self.talk, &Order::Look)? {
+            Answer::Seen(sight) => Ok(*sight),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Counts from zero again.
+    pub fn forget(&mut self) -> Result<()> {
+        self.order(&Order::Forget)
+    }
+
+    /// A model as new: what was in its caches is nothing to the next trial. Data stay.
+    pub fn reset(&mut self, seed: u64) -> Result<()> {
+        self.order(&Order::Reset { seed })
+    }
+
+    /// Answers at once (for laying out), or when the model says.
+    pub fn bypass(&mut self, on: bool) -> Result<()> {
+        self.order(&Order::Bypass { on })
+    }
+
+    fn order(&mut self, order: &Order) -> Result<()> {
+        match ask(&mut self.talk, order)? {
+            Answer::Done => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// How the device is reached, and what that means, in a sentence.
+    pub fn transport(&self) -> String {
+        format!(
+            "{} over FUSE and a loop device with direct I/O ({} tags in use)",
+            self.profile.name, self.depth
+        )
+    }
+}
+
+/// What the kernel would choose for a device of so many tags: beyond SCSI's and SATA's it has several
+/// hardware queues.
+pub fn usual_scheduler(model_depth: u32) -> &'static str {
+    if model_depth > 256 { "none" } else { "mq-deadline" }
+}
+
+fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Place> {
+    Ok(match data {
+        DataPlace::Memory => Place::Memory,
+        DataPlace::Scratch(folder) => Place::File(changes.sparse_file(folder, size)?.path),
+        DataPlace::File(path) => {
+            users_file(path, size)?;
+            Place::File(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        }
+    })
+}
+
+/// The user's own file: made if it is not there; what is in it is the device's content.
+fn users_file(path: &Path, size: Bytes) -> Result<()> {
+    let wrong = |why: String| EmulateError::Usage(format!("--data {}: {why}", path.display()));
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| wrong(error.to_string()))?;
+    let meta = file.metadata().map_err(|error| wrong(error.to_string()))?;
+    if !meta.is_file() {
+        return Err(wrong("it is no regular file; a folder gets a scratch file in it".to_owned()));
+    }
+    match meta.len() {
+        0 => file.set_len(size.0).map_err(|error| {
+            wrong(format!(
+                "cannot make it {size} long: {error}; its filesystem may have no files that large"
+            ))
+        }),
+        length if length == size.0 => Ok(()),
+        length => Err(wrong(format!(
+            "it is {} long and the device would be {size}: give --size {0}, or another file",
+            Bytes(length)
+        ))),
+    }
+}
+
+/// Starts the server and notes it; it serves nothing before it is told to begin.
+fn begin_server(
+    changes: &mut Changes,
+    wanted: &Wanted,
+    profile: &Profile,
+    folder: &ScratchFolder,
+) -> Result<(Talk, u32)> {
+    let cannot = |error: io::Error| EmulateError::Server(format!("cannot start a server: {error}"));
+    let (ours, its) = UnixStream::pair().map_err(cannot)?;
+    ours.set_read_timeout(Some(PATIENCE)).map_err(cannot)?;
+    // A group of its own: a Ctrl-C at the terminal is for us, and we take it down in order.
+    let child = Command::new(&wanted.program)
+        .args(&wanted.words)
+        .stdin(OwnedFd::from(its))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map_err(cannot)?;
+    let name = format!("server of emulated {}", profile.name);
+    let pid = child.id();
+    reap(child);
+    changes.started_server(pid, &name, folder, SOURCE)?;
+    Ok((Talk::over(ours).map_err(cannot)?, pid))
+}
+
+/// Lets the server's end be noticed, so that no zombie is left while we go on.
+fn reap(mut child: std::process::Child) {
+    // Without a thread it is reaped when we end.
+    let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait());
+}
+
+fn ask(talk: &mut Talk, order: &Order) -> Result<Answer> {
+    let gone = |why: String| {
+        EmulateError::Server(format!(
+            "the server of the emulated device {why}: was it killed? (`spindle undo` clears what is \
+             left of the device)"
+        ))
+    };
+    talk.say(order).map_err(|error| gone(format!("does not listen ({error})")))?;
+    match talk.hear() {
+        Ok(Some(Answer::Refused { why })) => Err(EmulateError::Server(why)),
+        Ok(Some(answer)) => Ok(answer),
+        Ok(None) => Err(gone("has ended".to_owned())),
+        Err(error) => Err(gone(format!("does not answer ({error})"))),
+    }
+}
+
+fn unexpected(answer: &Answer) -> EmulateError {
+    EmulateError::Server(format!("the server gave an answer to another question: {answer:?}"))
+}

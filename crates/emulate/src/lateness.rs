@@ -1,0 +1,199 @@
+//! How late completions were handed on, how long the model took, and when that matters.
+
+use crate::clock::Urgency;
+use device::Op;
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Nanos, Sectors};
+
+/// What a pacer counted.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Requests that arrived, by kind.
+    pub requests: Requests,
+    /// Between a completion by the model's time and its being handed to the kernel.
+    late: Histogram<u64>,
+    late_sum: u128,
+    /// Between a request's arrival and its completion, by the model's time.
+    response: Histogram<u64>,
+    response_sum: u128,
+    /// Time that was spun away.
+    pub spun: Nanos,
+    /// How the pacing thread is scheduled.
+    pub urgency: Option<Urgency>,
+}
+
+/// Requests by kind, and what they moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// Reads.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Flushes.
+    pub flushes: u64,
+    /// Discards.
+    pub discards: u64,
+    /// Read.
+    pub read_bytes: Bytes,
+    /// Written.
+    pub written_bytes: Bytes,
+}
+
+/// Lateness beside the model's own times, in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lateness {
+    /// Completions.
+    pub completions: u64,
+    /// Mean lateness.
+    pub mean: Nanos,
+    /// Half were later.
+    pub p50: Nanos,
+    /// One in a hundred was later.
+    pub p99: Nanos,
+    /// The latest.
+    pub max: Nanos,
+    /// Mean time at the model.
+    pub response_mean: Nanos,
+    /// 99th percentile of the time at the model.
+    pub response_p99: Nanos,
+}
+
+impl Tally {
+    /// Nothing counted.
+    #[allow(clippy::expect_used)] // Constant bounds, which the library accepts: a test would fail.
+    pub fn new() -> Tally {
+        let empty =
+            || Histogram::new_with_bounds(1, 1 << 40, 2).expect("constant bounds are valid");
+        Tally {
+            requests: Requests::default(),
+            late: empty(),
+            late_sum: 0,
+            response: empty(),
+            response_sum: 0,
+            spun: Nanos::ZERO,
+            urgency: None,
+        }
+    }
+
+    /// A request came.
+    pub fn arrived(&mut self, op: Op, count: Sectors) {
+        let requests = &mut self.requests;
+        match op {
+            Op::Read => {
+                requests.reads += 1;
+                requests.read_bytes = requests.read_bytes + count.bytes();
+            }
+            Op::Write => {
+                requests.writes += 1;
+                requests.written_bytes = requests.written_bytes + count.bytes();
+            }
+            Op::Flush => requests.flushes += 1,
+            Op::Discard => requests.discards += 1,
+        }
+    }
+
+    /// A completion was handed on.
+    pub fn delivered(&mut self, late: Nanos, response: Nanos) {
+        self.late.saturating_record(late.0);
+        self.late_sum += u128::from(late.0);
+        self.response.saturating_record(response.0);
+        self.response_sum += u128::from(response.0);
+    }
+
+    /// In figures.
+    pub fn lateness(&self) -> Lateness {
+        let count = self.late.len();
+        let mean = |sum: u128| Nanos((sum / u128::from(count.max(1))) as u64);
+        Lateness {
+            completions: count,
+            mean: mean(self.late_sum),
+            p50: Nanos(self.late.value_at_quantile(0.5)),
+            p99: Nanos(self.late.value_at_quantile(0.99)),
+            max: Nanos(self.late.max()),
+            response_mean: mean(self.response_sum),
+            response_p99: Nanos(self.response.value_at_quantile(0.99)),
+        }
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally::new()
+    }
+}
+
+/// A mean lateness below this is the transport's usual cost, whatever the model's times.
+pub const MEAN_USUAL: Nanos = Nanos::from_micros(20);
+/// The same for the 99th percentile.
+pub const P99_USUAL: Nanos = Nanos::from_micros(100);
+
+impl Lateness {
+    /// Why figures measured with this lateness are wrong by more than `margin` (a share), in words.
+    ///
+    /// In a closed loop, completions that come late by a share of the response time lower throughput
+    /// and lengthen the mean latency by that share: more than the margin within which two cells are
+    /// called equal is an error that matters. A tail is allowed three margins of the model's own
+    /// 99th percentile, because one lateness falls on fast and on slow requests alike. What is below
+    /// the usual cost of handing a completion over counts as part of the transport, which every cell
+    /// pays and which is stated.
+    pub fn matters(&self, margin: f64) -> Option<String> {
+        if self.completions == 0 {
+            return None;
+        }
+        let share = |late: Nanos, of: Nanos| late.0 as f64 / (of.0.max(1)) as f64;
+        let mean = share(self.mean, self.response_mean);
+        if self.mean > MEAN_USUAL && mean > margin {
+            return Some(format!(
+                "completions were handed on {} late in the mean, {:.1} % of the model's {}: the host \
+                 was too busy to keep the model's time",
+                self.mean,
+                100.0 * mean,
+                self.response_mean
+            ));
+        }
+        let tail = share(self.p99, self.response_p99);
+        (self.p99 > P99_USUAL && tail > 3.0 * margin).then(|| {
+            format!(
+                "one completion in a hundred was handed on more than {} late, {:.1} % of the model's \
+                 99th percentile of {}: the host was too busy to keep the model's time",
+                self.p99,
+                100.0 * tail,
+                self.response_p99
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(late_us: u64, response_us: u64) -> Lateness {
+        let mut tally = Tally::new();
+        for _ in 0..100 {
+            tally.delivered(Nanos::from_micros(late_us), Nanos::from_micros(response_us));
+        }
+        tally.lateness()
+    }
+
+    #[test]
+    fn what_is_small_beside_the_models_time_does_not_matter() {
+        assert_eq!(of(80, 5000).matters(0.03), None);
+        assert_eq!(of(15, 30).matters(0.03), None, "the transport's usual cost");
+        assert_eq!(Tally::new().lateness().matters(0.03), None);
+    }
+
+    #[test]
+    fn what_moves_a_mean_or_a_tail_beyond_the_margin_matters() {
+        let mean = of(200, 5000).matters(0.03).unwrap();
+        assert!(mean.contains("in the mean"), "{mean}");
+        let mut tally = Tally::new();
+        for nth in 0..1000u64 {
+            let late = if nth % 50 == 0 { 2_000 } else { 10 };
+            tally.delivered(Nanos::from_micros(late), Nanos::from_micros(5000));
+        }
+        let tail = tally.lateness().matters(0.03).unwrap();
+        assert!(tail.contains("in a hundred"), "{tail}");
+    }
+}

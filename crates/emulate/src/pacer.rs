@@ -1,0 +1,336 @@
+//! A device model in wall time: requests are given to it when they arrive, and their completions are
+//! handed on when the model says, or as soon after as this machine manages.
+//!
+//! The model's own time never waits for us: a late wake-up delays a delivery, not the next decision.
+
+use crate::{
+    clock::{self, Alarm},
+    lateness::Tally,
+};
+use device::{Completion, Device, Op, Path, Request, View};
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+};
+use units::{Nanos, Sectors};
+
+/// Never.
+const NEVER: u64 = u64::MAX;
+
+/// A model, whoever waits for its completions, and the thread that wakes for them. `T` is what names
+/// a request to its sender.
+#[derive(Debug)]
+pub struct Pacer<T: Send + 'static> {
+    shared: Arc<Shared<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What becomes of a completed request: told the name it was sent with and whether it was inside the
+/// device.
+pub type Deliver<T> = Box<dyn Fn(T, bool) + Send + Sync>;
+
+struct Shared<T> {
+    core: Mutex<Core<T>>,
+    alarm: Alarm,
+    /// When the thread must next do something; it looks here while it spins.
+    due: AtomicU64,
+    stop: AtomicBool,
+    /// The model is not asked: everything is done at once.
+    bypass: AtomicBool,
+    tally: Mutex<Tally>,
+    deliver: Deliver<T>,
+    /// How long before a completion the thread wakes, to spin until it.
+    ahead: u64,
+}
+
+impl<T> std::fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("ahead", &self.ahead).finish_non_exhaustive()
+    }
+}
+
+struct Core<T> {
+    device: Box<dyn Device>,
+    /// The model's time zero, on the wall clock; it may lie before the machine's start.
+    epoch: i64,
+    waiting: Vec<Option<T>>,
+    free: Vec<usize>,
+    outstanding: u32,
+    most_outstanding: u32,
+    /// The thread is awake and will look by itself.
+    awake: bool,
+}
+
+/// What the pacer has seen and done since the last [`Pacer::reset`].
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Counters and distributions.
+    pub tally: Tally,
+    /// Requests at the model now.
+    pub outstanding: u32,
+    /// The most there were.
+    pub most_outstanding: u32,
+    /// What the model shows.
+    pub view: View,
+}
+
+impl<T: Send + 'static> Pacer<T> {
+    /// Begins to run `device`. With `spin`, the thread wakes ahead of each completion by the grain of
+    /// this machine's timer and spins for the rest: for models that are faster than timers.
+    pub fn start(device: Box<dyn Device>, spin: bool, deliver: Deliver<T>) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            core: Mutex::new(Core {
+                device,
+                epoch: clock::now() as i64,
+                waiting: Vec::new(),
+                free: Vec::new(),
+                outstanding: 0,
+                most_outstanding: 0,
+                awake: true,
+            }),
+            alarm: Alarm::new()?,
+            due: AtomicU64::new(NEVER),
+            stop: AtomicBool::new(false),
+            bypass: AtomicBool::new(false),
+            tally: Mutex::new(Tally::new()),
+            deliver,
+            ahead: if spin { SPIN_MOST.min(clock::grain().0 + SPIN_MARGIN) } else { 0 },
+        });
+        let its = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("pacer".to_owned()).spawn(move || {
+            let urgency = clock::hurry();
+            locked(&its.tally).urgency = Some(urgency);
+            its.run();
+        })?;
+        Ok(Pacer { shared, thread: Some(thread) })
+    }
+
+    /// A request has arrived.
+    pub fn submit(&self, op: Op, start: Sectors, count: Sectors, name: T) {
+        let shared = &*self.shared;
+        if shared.bypass.load(Ordering::Acquire) {
+            let inside =
+                op == Op::Flush || start.0 + count.0 <= locked(&shared.core).device.capacity().0;
+            return (shared.deliver)(name, inside);
+        }
+        let mut core = locked(&shared.core);
+        let slot = core.slot(name);
+        let request = Request { id: slot as u64, op, start, count, fua: false };
+        let at = core.time(clock::now());
+        core.device.submit(request, at);
+        shared.arm(&mut core);
+        drop(core);
+        locked(&shared.tally).arrived(op, count);
+    }
+
+    /// From now on everything is done at once (`true`), or when the model says.
+    pub fn bypass(&self, on: bool) {
+        self.shared.bypass.store(on, Ordering::Release);
+        if on {
+            self.flush_out(|_| ());
+        }
+    }
+
+    /// Puts `device` in the place of the model, at its time zero, and forgets what was counted. What
+    /// is outstanding at the old one is done at once.
+    pub fn reset(&self, device: Box<dyn Device>) {
+        self.flush_out(|core| {
+            core.device = device;
+            core.epoch = clock::now() as i64;
+        });
+        self.forget();
+    }
+
+    /// Forgets what was counted.
+    pub fn forget(&self) {
+        let mut core = locked(&self.shared.core);
+        core.most_outstanding = core.outstanding;
+        drop(core);
+        let mut tally = locked(&self.shared.tally);
+        let urgency = tally.urgency;
+        *tally = Tally::new();
+        tally.urgency = urgency;
+    }
+
+    /// Completes all that is outstanding, and does `then` before anything else can arrive.
+    fn flush_out(&self, then: impl FnOnce(&mut Core<T>)) {
+        let mut core = locked(&self.shared.core);
+        let mut left: Vec<T> = Vec::new();
+        if core.outstanding > 0 {
+            // Their completions must not meet a later request of the same number: let the model end
+            // them, in its own time, which nobody waits for.
+            let mut done = Vec::new();
+            let mut last = Nanos::ZERO;
+            while let Some(at) = core.device.next_event().filter(|_| core.outstanding > 0) {
+                core.device.advance(at, &mut done);
+                last = last.max(at);
+                for completion in done.drain(..) {
+                    left.extend(core.take(completion.id));
+                }
+            }
+            // The model's time has run ahead: its zero moves back on the wall clock.
+            core.epoch = core.epoch.min(clock::now() as i64 - last.0 as i64);
+        }
+        then(&mut core);
+        self.shared.due.store(NEVER, Ordering::Release);
+        drop(core);
+        for name in left {
+            (self.shared.deliver)(name, true);
+        }
+    }
+
+    /// What was seen and done.
+    pub fn seen(&self) -> Seen {
+        let core = locked(&self.shared.core);
+        let (outstanding, most_outstanding) = (core.outstanding, core.most_outstanding);
+        let view = core.device.view();
+        drop(core);
+        Seen { tally: locked(&self.shared.tally).clone(), outstanding, most_outstanding, view }
+    }
+
+    /// How long before a completion the thread wakes to spin; zero where it only sleeps.
+    pub fn spins(&self) -> Nanos {
+        Nanos(self.shared.ahead)
+    }
+}
+
+/// Wake-ups vary: so much earlier than the grain says.
+const SPIN_MARGIN: u64 = 10_000;
+
+/// The longest spin before one completion.
+const SPIN_MOST: u64 = 150_000;
+
+impl<T: Send + 'static> Drop for Pacer<T> {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        // Where that fails the thread stays asleep, and ends with the process.
+        if self.shared.alarm.set(1).is_ok()
+            && let Some(thread) = self.thread.take()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Core<T> {
+    /// The model's time at a moment of the wall clock.
+    fn time(&self, now: u64) -> Nanos {
+        Nanos(u64::try_from(now as i64 - self.epoch).unwrap_or(0))
+    }
+
+    /// The moment of the wall clock at which the model's time is `at`.
+    fn moment(&self, at: Nanos) -> u64 {
+        u64::try_from(self.epoch.saturating_add_unsigned(at.0)).unwrap_or(0)
+    }
+
+    /// When the model next does something.
+    fn next(&self) -> u64 {
+        self.device.next_event().map_or(NEVER, |at| self.moment(at))
+    }
+
+    fn slot(&mut self, name: T) -> usize {
+        self.outstanding += 1;
+        self.most_outstanding = self.most_outstanding.max(self.outstanding);
+        match self.free.pop() {
+            Some(slot) => {
+                self.waiting[slot] = Some(name);
+                slot
+            }
+            None => {
+                self.waiting.push(Some(name));
+                self.waiting.len() - 1
+            }
+        }
+    }
+
+    fn take(&mut self, id: u64) -> Option<T> {
+        let name = self.waiting.get_mut(id as usize)?.take()?;
+        self.free.push(id as usize);
+        self.outstanding -= 1;
+        Some(name)
+    }
+}
+
+impl<T: Send + 'static> Shared<T> {
+    /// Sees to it that the thread looks again by the model's next event.
+    fn arm(&self, core: &mut Core<T>) {
+        let next = core.next();
+        if next >= self.due.load(Ordering::Acquire) {
+            return;
+        }
+        self.due.store(next, Ordering::Release);
+        if !core.awake {
+            self.ring(next);
+        }
+    }
+
+    fn ring(&self, at: u64) {
+        // A timer that exists and a moment that is valid cannot fail.
+        let _ = self.alarm.set(at - self.ahead.min(at));
+    }
+
+    fn run(&self) {
+        let mut done: Vec<Completion> = Vec::new();
+        let mut ready: Vec<(T, u64, Completion)> = Vec::new();
+        while !self.stop.load(Ordering::Acquire) {
+            let mut core = locked(&self.core);
+            core.awake = true;
+            let time = core.time(clock::now());
+            core.device.advance(time, &mut done);
+            for completion in done.drain(..) {
+                if let Some(name) = core.take(completion.id) {
+                    ready.push((name, core.moment(completion.at), completion));
+                }
+            }
+            let next = core.next();
+            self.due.store(next, Ordering::Release);
+            if !ready.is_empty() {
+                drop(core);
+                self.hand_on(&mut ready);
+                continue;
+            }
+            if next.saturating_sub(clock::now()) <= self.ahead {
+                drop(core);
+                self.spin();
+                continue;
+            }
+            core.awake = false;
+            if next != NEVER {
+                self.ring(next);
+            }
+            drop(core);
+            if self.alarm.wait().is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Until the next event, which an arrival may bring forward.
+    fn spin(&self) {
+        let begun = clock::now();
+        let mut now = begun;
+        while now < self.due.load(Ordering::Acquire) && now - begun < SPIN_MOST {
+            std::hint::spin_loop();
+            now = clock::now();
+        }
+        locked(&self.tally).spun += Nanos(now - begun);
+    }
+
+    fn hand_on(&self, ready: &mut Vec<(T, u64, Completion)>) {
+        for (name, at, completion) in ready.drain(..) {
+            let late = Nanos(clock::now().saturating_sub(at));
+            (self.deliver)(name, completion.path != Path::OutOfRange);
+            let response = completion.at.saturating_sub(completion.submitted);
+            locked(&self.tally).delivered(late, response);
+        }
+    }
+}
+
+/// A lock whose holder panicked guards plain counters and a model: both stay what they are.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

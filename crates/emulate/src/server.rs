@@ -1,0 +1,135 @@
+//! The server: a process of its own that holds a device's data and model and answers the kernel.
+//!
+//! It is a process of its own because whoever makes load on the device may be killed while the kernel
+//! waits for an answer: its threads then end only once the answer has come, so the answer must come
+//! from somebody else. For the same reason it never opens anything on its own filesystem.
+
+use crate::{
+    clock,
+    data::Data,
+    filesystem::{self, Answer as Reply, Buffers, OneFile},
+    pacer::Pacer,
+    protocol::{Answer, Begin, Order, Sight, Talk},
+};
+use device::{
+    Profile,
+    profile::{self, Kind},
+};
+use fuser::Session;
+use std::{io, num::NonZeroUsize, os::unix::net::UnixStream, sync::Arc, thread};
+use units::Nanos;
+
+/// The word that makes the program `spindle` a server.
+pub const SERVER_WORD: &str = "emulate-server";
+
+/// Threads that read requests. One keeps them in the order in which the kernel sent them.
+const READERS: usize = 1;
+
+/// Serves one device until its filesystem is unmounted. `control` is the controller's end.
+pub fn serve(control: UnixStream) -> io::Result<()> {
+    let mut talk = Talk::over(control)?;
+    let Some(Order::Begin(begin)) = talk.hear()? else { return Ok(()) };
+    match prepare(&begin) {
+        Ok((session, state)) => {
+            talk.say(&Answer::Serving { spins: state.pacer.spins() })?;
+            thread::Builder::new().name("control".to_owned()).spawn(move || {
+                // The end of the controller is no end of ours: data are in our hands.
+                let _ = state.obey(talk);
+            })?;
+            // The threads that read requests take this one's scheduling.
+            clock::hurry_with_children();
+            session.run()
+        }
+        Err(why) => talk.say(&Answer::Refused { why }),
+    }
+}
+
+struct State {
+    profile: Profile,
+    data: Arc<Data>,
+    pacer: Arc<Pacer<Reply>>,
+}
+
+fn prepare(begin: &Begin) -> Result<(Session<OneFile>, State), String> {
+    clock::be_storage();
+    let profile = profile::load(&begin.profile).map_err(|error| error.to_string())?;
+    let device = profile.build(begin.seed).map_err(|error| error.to_string())?;
+    let data = Data::open(&begin.place, begin.size).map_err(|error| match &begin.place {
+        crate::Place::Memory => format!("no memory for the data: {error}"),
+        crate::Place::File(path) => format!("{}: {error}", path.display()),
+    })?;
+    let data = Arc::new(data);
+    let buffers = Arc::new(Buffers::default());
+    let its = Arc::clone(&buffers);
+    let deliver = Box::new(move |answer, inside| its.answer(answer, inside));
+    let pacer = Pacer::start(device, spins(&profile), deliver)
+        .map_err(|error| format!("no thread or timer for pacing: {error}"))?;
+    let pacer = Arc::new(pacer);
+    let file = OneFile { data: Arc::clone(&data), pacer: Arc::clone(&pacer), buffers };
+    let session = Session::new(file, &begin.point, &filesystem::config(READERS))
+        .map_err(|error| format!("FUSE on {}: {error}", begin.point.display()))?;
+    Ok((session, State { profile, data, pacer }))
+}
+
+/// Whether the model is faster than a timer: flash is, what has heads is not. On one processor
+/// spinning would keep everybody else from running.
+fn spins(profile: &Profile) -> bool {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let flash = |kind: &Kind| matches!(kind, Kind::Flash(_));
+    let fast = match &profile.kind {
+        Kind::Array { member, .. } => flash(&member.kind),
+        kind => flash(kind),
+    };
+    fast && processors > 1
+}
+
+impl State {
+    fn obey(&self, mut talk: Talk) -> io::Result<()> {
+        while let Some(order) = talk.hear()? {
+            let answer = match order {
+                Order::Begin(_) => Answer::Refused { why: "it serves already".to_owned() },
+                Order::Look => Answer::Seen(Box::new(self.sight())),
+                Order::Forget => {
+                    self.pacer.forget();
+                    Answer::Done
+                }
+                Order::Reset { seed } => match self.profile.build(seed) {
+                    Ok(device) => {
+                        self.pacer.reset(device);
+                        Answer::Done
+                    }
+                    Err(error) => Answer::Refused { why: error.to_string() },
+                },
+                Order::Bypass { on } => {
+                    self.pacer.bypass(on);
+                    Answer::Done
+                }
+            };
+            talk.say(&answer)?;
+        }
+        Ok(())
+    }
+
+    fn sight(&self) -> Sight {
+        let seen = self.pacer.seen();
+        Sight {
+            requests: seen.tally.requests,
+            lateness: seen.tally.lateness(),
+            outstanding: seen.outstanding,
+            most_outstanding: seen.most_outstanding,
+            busy: seen.view.busy,
+            units: seen.view.units,
+            cylinder: seen.view.cylinder,
+            dirty: seen.view.dirty.bytes(),
+            taken: self.data.taken(),
+            spun: seen.tally.spun,
+            processor: clock::processor_time(),
+            real_time: seen.tally.urgency == Some(clock::Urgency::RealTime),
+        }
+    }
+}
+
+/// What a server has used of the processor, as a share of one over `span`.
+pub fn processor_share(before: &Sight, after: &Sight, span: Nanos) -> f64 {
+    after.processor.saturating_sub(before.processor).0 as f64 / (span.0.max(1)) as f64
+}

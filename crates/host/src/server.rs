@@ -1,0 +1,43 @@
+//! Devices whose data a process of ours serves, and what to do about what stands on them when that
+//! process has died.
+
+use crate::{DeviceNumber, Host, loop_ioctl::node, mounts::mounts};
+use rustix::{
+    io::Errno,
+    mount::{UnmountFlags, unmount},
+};
+use std::{os::unix::fs::MetadataExt, path::Path};
+
+/// Whether the server of the filesystem that `file` is in has died: then nothing of it can be reached
+/// any more.
+fn server_is_gone(file: &Path) -> bool {
+    // An attribute that the kernel remembers would not tell: opening asks the server.
+    let gone = [Errno::NOTCONN.raw_os_error(), Errno::CONNABORTED.raw_os_error()];
+    matches!(std::fs::File::open(file), Err(error) if error.raw_os_error().is_some_and(|it| gone.contains(&it)))
+}
+
+/// Unmounts what is mounted from a loop device whose file's server has died: every access to it fails,
+/// so there is nothing left in it that could be lost, and it holds the device. Does nothing to a
+/// device that works.
+pub(crate) fn leave_dead_device(host: &Host, index: u32, file: &Path) -> Result<(), String> {
+    if !server_is_gone(file) {
+        return Ok(());
+    }
+    let node = node(index);
+    let Ok(meta) = std::fs::metadata(&node) else { return Ok(()) };
+    let number = DeviceNumber::from_raw(meta.rdev());
+    let all = mounts(host).map_err(|error| error.to_string())?;
+    for mount in all.iter().rev() {
+        if mount.device != number && Path::new(&mount.source) != node {
+            continue;
+        }
+        // Whoever is in it keeps what they have open; the device goes when they close it.
+        if let Err(error) = unmount(&mount.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
+            return Err(format!(
+                "{} is mounted from it, and its server has died; it cannot be unmounted: {error}",
+                mount.point.display()
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! How well a trial was paced, second by second.
+
+use super::SECOND;
+use crate::{Live, Phase, Watcher};
+use emulate::{EmulateError, Emulation, Sight, processor_share};
+use plan::Plan;
+use record::{Measurement, Trial};
+use std::collections::BTreeMap;
+use units::Bytes;
+
+/// Passes a watcher on, and asks the server each second.
+pub struct Pacing<'a> {
+    emulation: &'a mut Emulation,
+    watcher: &'a mut dyn Watcher,
+    before: Option<Sight>,
+    samples: Vec<BTreeMap<String, f64>>,
+    failed: Option<EmulateError>,
+}
+
+/// What was told of a trial.
+pub struct Told {
+    /// Of all of its measured part.
+    pub last: Sight,
+    samples: Vec<BTreeMap<String, f64>>,
+}
+
+impl<'a> Pacing<'a> {
+    /// Begins with a trial.
+    pub fn of(emulation: &'a mut Emulation, watcher: &'a mut dyn Watcher) -> Pacing<'a> {
+        Pacing { emulation, watcher, before: None, samples: Vec::new(), failed: None }
+    }
+
+    /// Ends with it.
+    pub fn end(self) -> Result<Told, EmulateError> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(Told { last: self.emulation.look()?, samples: self.samples }),
+        }
+    }
+
+    fn look(&mut self, phase: Phase) -> Result<(), EmulateError> {
+        let sight = self.emulation.look()?;
+        if phase == Phase::WarmUp {
+            // Only what is measured is to count.
+            self.emulation.forget()?;
+        }
+        self.samples.push(values(self.before.as_ref(), &sight));
+        self.before = Some(sight);
+        Ok(())
+    }
+}
+
+/// By the names in docs/run-file.md.
+fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
+    let late = &now.lateness;
+    let mut values = BTreeMap::from([
+        ("emulate.late_mean_us".to_owned(), late.mean.as_micros_f64()),
+        ("emulate.late_p99_us".to_owned(), late.p99.as_micros_f64()),
+        ("emulate.late_max_us".to_owned(), late.max.as_micros_f64()),
+        ("emulate.response_mean_us".to_owned(), late.response_mean.as_micros_f64()),
+        ("emulate.response_p99_us".to_owned(), late.response_p99.as_micros_f64()),
+        ("emulate.depth".to_owned(), f64::from(now.outstanding)),
+        ("emulate.depth_max".to_owned(), f64::from(now.most_outstanding)),
+        ("emulate.busy_drives".to_owned(), f64::from(now.busy)),
+        ("emulate.dirty_mib".to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
+    ]);
+    if let Some(before) = before {
+        let share = processor_share(before, now, SECOND);
+        values.insert("emulate.%processor".to_owned(), 100.0 * share);
+    }
+    values
+}
+
+impl Told {
+    /// Puts the samples beside the host's and the device's of the same seconds.
+    pub fn enter(self, measurement: &mut Measurement) {
+        for (sample, values) in measurement.counters.iter_mut().zip(self.samples) {
+            sample.values.extend(values);
+        }
+        if !self.last.real_time {
+            measurement.warnings.push(
+                "the emulated device's server has no real-time priority: a busy host makes its \
+                 completions late"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+impl Watcher for Pacing<'_> {
+    fn laying_out(&mut self, done: Bytes, of: Bytes) {
+        self.watcher.laying_out(done, of);
+    }
+    fn trial_begins(&mut self, plan: &Plan, round: u32, place: usize, of: usize, cell: usize) {
+        self.watcher.trial_begins(plan, round, place, of, cell);
+    }
+    fn live(&mut self, live: &Live) {
+        if self.failed.is_none()
+            && let Err(error) = self.look(live.phase)
+        {
+            self.failed = Some(error);
+        }
+        self.watcher.live(live);
+    }
+    fn trial_ended(&mut self, trial: &Trial) {
+        self.watcher.trial_ended(trial);
+    }
+    fn note(&mut self, text: &str) {
+        self.watcher.note(text);
+    }
+}

@@ -1,0 +1,164 @@
+//! A recorded trace in place of the measured job.
+
+use plan::ReplayMode;
+use std::collections::VecDeque;
+use trace::{Entry, Trace, TraceOp};
+use units::Nanos;
+
+/// A trace and how to replay it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplaySpec<'a> {
+    /// What was recorded.
+    pub trace: &'a Trace,
+    /// When its requests are issued.
+    pub mode: ReplayMode,
+    /// As fast as possible: how many are outstanding at most.
+    pub outstanding: u32,
+}
+
+/// Processes that are told apart; those beyond share their places.
+pub(crate) const PROCESSES_MOST: u32 = 4096;
+
+/// Requests outstanding of all processes together at most: beyond this, an open replay waits, and
+/// its response times count on.
+const SLOTS_MOST: u32 = 1 << 16;
+
+impl ReplaySpec<'_> {
+    /// How many clients replay it.
+    pub(crate) fn clients(&self) -> u32 {
+        self.trace.processes.clamp(1, PROCESSES_MOST)
+    }
+
+    /// Requests that each client may have outstanding.
+    pub(crate) fn slots(&self) -> u32 {
+        let most = match self.mode {
+            ReplayMode::Closed => 1,
+            ReplayMode::Asap => self.outstanding.clamp(1, SLOTS_MOST / self.clients()),
+            ReplayMode::Open => (SLOTS_MOST / self.clients()).max(1),
+        };
+        most.min(self.trace.entries.len() as u32).max(1)
+    }
+}
+
+/// What a client may do.
+pub(crate) enum Next {
+    /// Begin this, meant for this time.
+    Begin(Entry, Nanos),
+    /// Nothing before this time.
+    At(Nanos),
+    /// Nothing until something ends, or nothing more.
+    Nothing,
+}
+
+/// How far a replay has come.
+pub(crate) struct Replaying<'a> {
+    entries: &'a [Entry],
+    mode: ReplayMode,
+    outstanding: u32,
+    /// Entries of each client that are still to come.
+    of_client: Vec<VecDeque<u32>>,
+    /// Closed: when each client has thought.
+    not_before: Vec<Nanos>,
+    /// As fast as possible: the next entry.
+    cursor: usize,
+    in_flight: u32,
+    left: usize,
+}
+
+impl<'a> Replaying<'a> {
+    pub fn new(spec: &ReplaySpec<'a>) -> Self {
+        let clients = spec.clients();
+        let mut of_client = vec![VecDeque::new(); clients as usize];
+        for (place, entry) in spec.trace.entries.iter().enumerate() {
+            of_client[(entry.process % clients) as usize].push_back(place as u32);
+        }
+        Replaying {
+            entries: &spec.trace.entries,
+            mode: spec.mode,
+            outstanding: spec.outstanding.max(1),
+            // A process's first request comes when it was recorded.
+            not_before: of_client
+                .iter()
+                .map(|own| own.front().map_or(Nanos::ZERO, |at| entry(spec, *at).at))
+                .collect(),
+            of_client,
+            cursor: 0,
+            in_flight: 0,
+            left: spec.trace.entries.len(),
+        }
+    }
+
+    /// Everything has been issued and is done.
+    pub fn is_done(&self) -> bool {
+        self.left == 0 && self.in_flight == 0
+    }
+
+    /// What `client`, which has a free place, may do at `now`.
+    pub fn next(&self, client: u32, now: Nanos) -> Next {
+        let Some(&place) = self.of_client[client as usize].front() else { return Next::Nothing };
+        let entry = self.entries[place as usize];
+        let due = match self.mode {
+            ReplayMode::Open => entry.at,
+            ReplayMode::Closed => self.not_before[client as usize],
+            ReplayMode::Asap => {
+                let turn = place as usize == self.cursor && self.in_flight < self.outstanding;
+                return if turn { Next::Begin(entry, now) } else { Next::Nothing };
+            }
+        };
+        if due > now { Next::At(due) } else { Next::Begin(entry, due) }
+    }
+
+    /// `client` has begun what [`next`](Self::next) offered. Says whose turn it is next.
+    pub fn took(&mut self, client: u32) -> Option<u32> {
+        self.of_client[client as usize].pop_front();
+        self.cursor += 1;
+        self.in_flight += 1;
+        self.left -= 1;
+        self.turn()
+    }
+
+    /// One of `client`'s is done at `now`. Says whose turn it is next.
+    pub fn done(&mut self, client: u32, ended: &Ended) -> Option<u32> {
+        self.in_flight -= 1;
+        if self.mode == ReplayMode::Closed
+            && let Some(&next) = self.of_client[client as usize].front()
+        {
+            let before = ended.recorded_at + ended.recorded_service.unwrap_or_default();
+            let thought = self.entries[next as usize].at.saturating_sub(before);
+            self.not_before[client as usize] = ended.at + thought;
+        }
+        self.turn()
+    }
+
+    fn turn(&self) -> Option<u32> {
+        let entry = (self.mode == ReplayMode::Asap).then(|| self.entries.get(self.cursor));
+        entry.flatten().map(|entry| entry.process % self.of_client.len() as u32)
+    }
+
+    /// Requests that are not issued yet, and since when the first of them is due.
+    pub fn backlog(&self, now: Nanos) -> (u64, Option<Nanos>) {
+        let waiting = self.of_client.iter().flatten().map(|place| self.entries[*place as usize].at);
+        let due = waiting.filter(|at| self.mode == ReplayMode::Open && *at < now);
+        due.fold((0, None), |(count, first): (u64, Option<Nanos>), at| {
+            (count + 1, Some(first.map_or(at, |first| first.min(at))))
+        })
+    }
+}
+
+fn entry<'a>(spec: &ReplaySpec<'a>, place: u32) -> &'a Entry {
+    &spec.trace.entries[place as usize]
+}
+
+/// A request that has ended.
+pub(crate) struct Ended {
+    /// When it ended.
+    pub at: Nanos,
+    /// When it came in the trace, and how long it took there.
+    pub recorded_at: Nanos,
+    pub recorded_service: Option<Nanos>,
+}
+
+/// Whether an entry moves data.
+pub(crate) fn moves_data(entry: &Entry) -> bool {
+    entry.op != TraceOp::Flush
+}

@@ -1,0 +1,120 @@
+//! Traces: everything once, when its mode says.
+
+use crate::servers::{Servers, Service};
+use blocklayer::{Config, Kernel};
+use plan::{ReplayMode, Workload};
+use proptest::prelude::*;
+use simulate::{ReplaySpec, Simulated, Spec};
+use std::sync::atomic::AtomicBool;
+use trace::{Trace, parse};
+use units::{Nanos, Sectors};
+
+const MODES: [ReplayMode; 3] = [ReplayMode::Open, ReplayMode::Closed, ReplayMode::Asap];
+
+/// On drives that take 1 ms a request, and a random one of them serves each.
+fn replayed(trace: &Trace, mode: ReplayMode, outstanding: u32, drives: usize) -> Simulated {
+    let workload = Workload::default();
+    let mut queue = Config::new(Kernel::V6_12, 256);
+    queue.scheduler = Some("none".to_owned());
+    let stack = simulate::Stack::default();
+    let spec = Spec {
+        workload: &workload,
+        queue: &queue,
+        stack: &stack,
+        span: Sectors(1 << 20),
+        warmup: Nanos::ZERO,
+        measure: Nanos::from_secs(100_000),
+        turnaround: Nanos::ZERO,
+        seed: 1,
+        replay: Some(ReplaySpec { trace, mode, outstanding }),
+        log_requests: 100_000,
+    };
+    let device = Box::new(Servers::new(drives, 256, Service::Constant(Nanos::from_millis(1))));
+    simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
+}
+
+/// Requests of 4 KiB, in fio's words: (µs, sector); far apart, so that none merge.
+fn of(requests: &[(u64, u64)]) -> Trace {
+    let mut text = "fio version 3 iolog\n".to_owned();
+    for (at, sector) in requests {
+        text.push_str(&format!("{at} /a read {} 4096\n", sector * 512));
+    }
+    parse("t", &text, None, false).unwrap()
+}
+
+#[test]
+fn an_open_replay_keeps_the_recorded_times_and_counts_from_them() {
+    // Ten at once before one server of 1 ms, and one a second later.
+    let mut requests: Vec<_> = (0..10).map(|n| (0, n * 64)).collect();
+    requests.push((1_000_000, 0));
+    let done = replayed(&of(&requests), ReplayMode::Open, 1, 1).measurement;
+    assert_eq!(done.span, Nanos::from_millis(1001));
+    let latency = done.job.latency();
+    assert_eq!(latency.count(), 11);
+    let worst = latency.max().unwrap();
+    assert!((9_900_000..10_200_000).contains(&worst.0), "{worst}");
+}
+
+#[test]
+fn a_closed_replay_waits_for_its_own_and_then_thinks() {
+    // Recorded 5 ms apart; the service is not recorded, so all of it counts as thinking.
+    let done = replayed(&of(&[(0, 0), (5000, 640), (10_000, 64)]), ReplayMode::Closed, 1, 1);
+    assert_eq!(done.measurement.span, Nanos::from_millis(1 + 5 + 1 + 5 + 1));
+    // With the response time (MSR: 100 ns) recorded, 3 ms of each gap were thinking.
+    let msr = "0,h,0,Read,0,4096,20000\n50000,h,0,Read,327680,4096,20000\n";
+    let done = replayed(&parse("t", msr, None, false).unwrap(), ReplayMode::Closed, 1, 1);
+    assert_eq!(done.measurement.span, Nanos::from_millis(1 + 3 + 1));
+}
+
+#[test]
+fn as_fast_as_possible_keeps_so_many_outstanding() {
+    let requests: Vec<_> = (0..1000).map(|n| (n * 1_000_000, n * 64 % 65_536)).collect();
+    for outstanding in [1, 4, 100] {
+        let done = replayed(&of(&requests), ReplayMode::Asap, outstanding, 1).measurement;
+        // One drive is busy all the time, and each waits for all before it.
+        assert_eq!(done.span, Nanos::from_secs(1));
+        let most = done.job.latency().max().unwrap();
+        crate::near("longest, ms", most.as_millis_f64(), f64::from(outstanding), 0.01);
+    }
+}
+
+#[test]
+fn flushes_are_issued_and_count_apart() {
+    let text = "fio version 2 iolog\n/a write 0 8192\n/a sync 0 0\n/a read 65536 512\n";
+    let done = replayed(&parse("t", text, None, false).unwrap(), ReplayMode::Asap, 1, 1);
+    let job = done.measurement.job;
+    let counts = (job.reads.operations, job.writes.operations, job.syncs.operations);
+    assert_eq!(counts, (1, 1, 1));
+    assert_eq!((job.reads.bytes.0, job.writes.bytes.0), (512, 8192));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_request_of_a_trace_is_done_once(
+        requests in prop::collection::vec((0u64..20, 0u64..2000, 0u32..5, any::<bool>()), 1..200),
+        outstanding in 1u32..40,
+        drives in 1usize..9,
+    ) {
+        let mut at = 0;
+        let mut text = String::new();
+        for (gap, place, process, read) in &requests {
+            at += gap * 100;
+            let (ms, op) = (at / 1_000_000, if *read { "R" } else { "W" });
+            text.push_str(&format!(
+                "8,0 0 1 {ms}.{:09} {process} Q {op} {} + 8 [a]\n", at % 1_000_000, place * 64,
+            ));
+        }
+        let trace = parse("t", &text, None, false).unwrap();
+        for mode in MODES {
+            let one = replayed(&trace, mode, outstanding, drives);
+            let job = &one.measurement.job;
+            prop_assert_eq!(job.operations(), requests.len() as u64);
+            let reads = requests.iter().filter(|request| request.3).count() as u64;
+            prop_assert_eq!(job.reads.operations, reads);
+            prop_assert_eq!(&one.measurement.warnings, &Vec::<String>::new());
+            let two = replayed(&trace, mode, outstanding, drives);
+            prop_assert_eq!(one.event_hash(), two.event_hash());
+        }
+    }
+}

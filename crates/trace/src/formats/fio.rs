@@ -1,0 +1,77 @@
+//! fio's iolog, versions 2 and 3.
+
+use super::{Line, sectors, whole};
+use crate::{Request, TraceOp};
+use units::Nanos;
+
+/// Version 2 tells time by its own `wait` lines, version 3 on every line, in µs.
+#[derive(Debug, Default)]
+pub(crate) struct Fio {
+    version: Option<u8>,
+    /// Version 2: the waits so far.
+    clock: Nanos,
+}
+
+/// Waits below this are discarded, as fio does: µs.
+const WAIT_LEAST: u64 = 100;
+
+impl Fio {
+    pub fn line(&mut self, line: &str) -> Result<Line, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(version) = self.version else {
+            self.version = Some(match words[..] {
+                ["fio", "version", "2", "iolog"] => 2,
+                ["fio", "version", "3", "iolog"] => 3,
+                ["fio", "version", other, "iolog"] => {
+                    return Err(format!("iolog version {other} is not known: 2 and 3 are"));
+                }
+                _ => {
+                    return Err(
+                        "expected 'fio version 2 iolog' or 'fio version 3 iolog'".to_owned()
+                    );
+                }
+            });
+            return Ok(Line::Nothing);
+        };
+        let (at, rest) = match (version, &words[..]) {
+            (2, rest) => (self.clock, rest),
+            (_, [time, rest @ ..]) => {
+                (Nanos::from_micros(whole(time, "timestamp in microseconds")?), rest)
+            }
+            (_, []) => return Ok(Line::Nothing),
+        };
+        match rest {
+            [_, "add" | "open" | "close"] => Ok(Line::Nothing),
+            [_, "wait", time, _] if version == 2 => {
+                let wait = whole(time, "microseconds to wait")?;
+                if wait >= WAIT_LEAST {
+                    self.clock += Nanos::from_micros(wait);
+                }
+                Ok(Line::Nothing)
+            }
+            [_, "trim", offset, length] => {
+                whole(offset, "offset")?;
+                whole(length, "length")?;
+                Ok(Line::Other)
+            }
+            [file, action, offset, length] => {
+                let (offset, length) = (whole(offset, "offset")?, whole(length, "length")?);
+                let op = match *action {
+                    "read" => TraceOp::Read,
+                    "write" => TraceOp::Write,
+                    "sync" | "datasync" => TraceOp::Flush,
+                    other => return Err(format!("the action '{other}' is not known")),
+                };
+                let flush = op == TraceOp::Flush;
+                let start = if flush { 0 } else { sectors(offset, "offset")? };
+                let count = if flush { 0 } else { sectors(length, "length")? };
+                if count == 0 && !flush {
+                    return Err("a request of no bytes".to_owned());
+                }
+                let (device, process) = ((*file).to_owned(), String::new());
+                Ok(Line::Request(Request { at, op, device, start, count, process, service: None }))
+            }
+            _ => Err("expected 'file action' or 'file action offset length'".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Traces of block I/O that other programs recorded: text → [`Trace`].
+//!
+//! What lives here: the formats, one file each in `formats/`, and how lines that do not fit are told.
+//! What does not: opening files, and replaying (`simulate`). Pure.
+
+mod formats;
+
+use formats::Line;
+use std::{collections::BTreeMap, fmt, str::FromStr};
+use units::{Nanos, Sectors};
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceOp {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Makes what was written durable.
+    Flush,
+}
+
+/// A request as it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it came, from the trace's beginning.
+    pub at: Nanos,
+    /// What it does.
+    pub op: TraceOp,
+    /// Its first sector; several devices or files of one trace lie one behind the other.
+    pub start: Sectors,
+    /// Its sectors; none in a flush.
+    pub count: Sectors,
+    /// Who asked, numbered from 0 in the order of their first requests.
+    pub process: u32,
+    /// How long it took where it was recorded, if the trace says so.
+    pub service: Option<Nanos>,
+}
+
+/// A trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Its format.
+    pub format: Format,
+    /// Requests in the order of their coming.
+    pub entries: Vec<Entry>,
+    /// Lines that were skipped because they did not fit the format.
+    pub bad_lines: u64,
+    /// Requests that are neither reads, writes nor flushes (discards), and were left out.
+    pub others: u64,
+    /// Processes there are.
+    pub processes: u32,
+    /// Sectors that all devices of the trace need.
+    pub span: Sectors,
+}
+
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// What blkparse prints (blkparse(1), default output).
+    Blkparse,
+    /// fio's iolog, version 2 or 3 (fio(1), "TRACE FILE FORMAT").
+    Fio,
+    /// CSV of the MSR Cambridge traces (SNIA IOTTA): timestamp in 100 ns, host, disk, type, offset
+    /// and size in bytes, response time in 100 ns.
+    Msr,
+    /// DiskSim's ASCII: arrival in ms, device, block, blocks, flags of which bit 0 is read
+    /// (CMU-PDL-08-101).
+    DiskSim,
+}
+
+impl Format {
+    /// All.
+    pub const ALL: [Format; 4] = [Format::Blkparse, Format::Fio, Format::Msr, Format::DiskSim];
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Format::Blkparse => "blkparse",
+            Format::Fio => "fio",
+            Format::Msr => "msr",
+            Format::DiskSim => "disksim",
+        })
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Format::ALL.into_iter().find(|format| format.to_string() == text).ok_or_else(|| {
+            format!("trace format '{text}' is not known: there are blkparse, fio, msr and disksim")
+        })
+    }
+}
+
+/// What is wrong in a trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, line {line}: {what}")]
+pub struct TraceError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was found and what was expected.
+    pub what: String,
+}
+
+/// Reads a trace; `file` is its name in errors. Without a `format` its first lines tell it. A line that
+/// does not fit is an error, or is counted and skipped with `skip_bad`.
+pub fn parse(
+    file: &str,
+    text: &str,
+    format: Option<Format>,
+    skip_bad: bool,
+) -> Result<Trace, TraceError> {
+    let wrong = |line, what: String| TraceError { file: file.to_owned(), line, what };
+    let format = match format.or_else(|| formats::detect(text)) {
+        Some(format) => format,
+        None => {
+            let what = "no trace format that is known: expected the output of blkparse, an iolog of \
+                        fio, CSV of the MSR Cambridge traces, or DiskSim's ASCII";
+            return Err(wrong(1, what.to_owned()));
+        }
+    };
+    let mut reader = formats::Reader::new(format);
+    let mut gathered = Gathered::default();
+    let mut bad_lines = 0;
+    for (number, line) in text.lines().enumerate() {
+        match reader.line(line) {
+            Ok(Line::Nothing) => {}
+            Ok(Line::Other) => gathered.others += 1,
+            Ok(Line::End) => break,
+            Ok(Line::Done { device, start, at }) => gathered.done(&device, start, at),
+            Ok(Line::Request(request)) => gathered.take(request),
+            Err(_) if skip_bad => bad_lines += 1,
+            Err(what) => {
+                let hint = "--skip-bad leaves such lines out and counts them";
+                return Err(wrong(number + 1, format!("{what}; {hint}")));
+            }
+        }
+    }
+    let trace = gathered.trace(format, bad_lines);
+    match trace.entries.is_empty() {
+        true => {
+            Err(wrong(text.lines().count().max(1), format!("no requests in this {format} trace")))
+        }
+        false => Ok(trace),
+    }
+}
+
+/// A request as a line tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Request {
+    at: Nanos,
+    op: TraceOp,
+    device: String,
+    start: u64,
+    count: u64,
+    process: String,
+    service: Option<Nanos>,
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Gathered {
+    requests: Vec<(Request, usize)>,
+    devices: Vec<(String, u64)>,
+    processes: BTreeMap<String, u32>,
+    /// The latest request at a device's sector that has not ended.
+    open: BTreeMap<(usize, u64), usize>,
+    others: u64,
+}
+
+/// Devices of a trace begin at multiples of this: 1 MiB.
+const ALIGNED: u64 = 2048;
+
+impl Gathered {
+    fn device(&mut self, name: &str) -> usize {
+        if let Some(place) = self.devices.iter().position(|(other, _)| other == name) {
+            return place;
+        }
+        self.devices.push((name.to_owned(), 0));
+        self.devices.len() - 1
+    }
+
+    fn take(&mut self, request: Request) {
+        let device = self.device(&request.device);
+        let span = &mut self.devices[device].1;
+        *span = (*span).max(request.start + request.count);
+        let next = self.processes.len() as u32;
+        self.processes.entry(request.process.clone()).or_insert(next);
+        if request.service.is_none() && request.op != TraceOp::Flush {
+            self.open.insert((device, request.start), self.requests.len());
+        }
+        self.requests.push((request, device));
+    }
+
+    fn done(&mut self, device: &str, start: u64, at: Nanos) {
+        let device = self.device(device);
+        if let Some(place) = self.open.remove(&(device, start)) {
+            let request = &mut self.requests[place].0;
+            request.service = Some(at.saturating_sub(request.at));
+        }
+    }
+
+    fn trace(mut self, format: Format, bad_lines: u64) -> Trace {
+        let mut bases = Vec::new();
+        let mut span = 0u64;
+        for (_, sectors) in &self.devices {
+            bases.push(span);
+            span += sectors.next_multiple_of(ALIGNED);
+        }
+        let first = self.requests.iter().map(|(request, _)| request.at).min().unwrap_or_default();
+        // Lines of several processors may come a little out of order.
+        self.requests.sort_by_key(|(request, _)| request.at);
+        let entries = self.requests.iter().map(|(request, device)| Entry {
+            at: request.at - first,
+            op: request.op,
+            start: Sectors(bases[*device] + request.start),
+            count: Sectors(request.count),
+            process: self.processes.get(&request.process).copied().unwrap_or_default(),
+            service: request.service,
+        });
+        Trace {
+            format,
+            entries: entries.collect(),
+            bad_lines,
+            others: self.others,
+            processes: self.processes.len() as u32,
+            span: Sectors(span),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
