@@ -26,7 +26,7 @@ pub use mechanism::{Mechanism, Without};
 pub use order::{Slot, round_order};
 pub use published::{OPERATIONS, Published, RawPublished};
 pub use raw::{RawJob, RawLevel, RawPlan};
-pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
+pub use resolve::{DroppedFactor, LoadingPace, Offer, Plan, RefusedCell};
 pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
 pub use word::WordError;
 pub use workload::{
