@@ -13,6 +13,7 @@ use record::Measurement;
 use std::{
     cell::RefCell,
     collections::BTreeMap,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -20,7 +21,11 @@ use units::{Bytes, Nanos};
 
 /// What the host has of servers, looked up when first asked.
 #[derive(Default)]
-pub struct Servers(RefCell<BTreeMap<String, Result<Found, String>>>);
+pub struct Servers {
+    found: RefCell<BTreeMap<String, Result<Found, String>>>,
+    /// Values of variables that a server was asked of, and why it would not take them.
+    values: RefCell<BTreeMap<(String, String), Option<String>>>,
+}
 
 /// A server that can be used.
 struct Found {
@@ -36,11 +41,18 @@ impl Servers {
         server: &Server,
         ask: impl FnOnce(&Found) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mut all = self.0.borrow_mut();
+        let mut all = self.found.borrow_mut();
         let found = all
             .entry(server.to_string())
             .or_insert_with(|| find(world, server).map_err(|error| error.to_string()));
         ask(found.as_ref().map_err(Clone::clone)?)
+    }
+
+    /// Why a server would not take a value; each is asked of it once.
+    fn refuse_value(&self, programs: &Programs, name: &str, value: &str) -> Option<String> {
+        let key = (format!("{} {name}", programs.name()), value.to_owned());
+        let mut values = self.values.borrow_mut();
+        values.entry(key).or_insert_with(|| programs.refuse_value(name, value)).clone()
     }
 
     /// A private server's title, such as `MariaDB 10.11.14`.
@@ -98,7 +110,8 @@ pub fn refuse(world: &RealWorld, plan: &Plan, workload: &Workload) -> Option<Str
             };
         };
         for (name, value) in &workload.variables {
-            let refused = catalog.refuse(name).or_else(|| programs.refuse_value(name, value));
+            let refused =
+                catalog.refuse(name).or_else(|| world.servers.refuse_value(programs, name, value));
             refused.map_or(Ok(()), Err)?;
         }
         let engine = programs.engine(&workload.variables)?;
@@ -215,6 +228,9 @@ impl Databases {
         watcher: &mut dyn Watcher,
     ) -> Result<Databases, WorldError> {
         let run = changes.scratch_folder(Path::new("/tmp")).map_err(fatal)?.path;
+        // Whoever reaches the socket is the server's root, and the server may be ours.
+        std::fs::set_permissions(&run, PermissionsExt::from_mode(0o700))
+            .map_err(|error| WorldError::Fatal(format!("close {}: {error}", run.display())))?;
         let mut databases = Databases {
             run,
             kept: BTreeMap::new(),
