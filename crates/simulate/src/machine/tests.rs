@@ -67,8 +67,8 @@ impl Versions {
             self.returned[at] = std::mem::take(&mut self.coming[at]);
         }
         if let Some(due) = self.syncing[task as usize].take() {
-            for page in 0..PAGES as usize {
-                assert!(self.device[page] >= due[page], "fsync returned without page {page}");
+            for (page, (device, due)) in self.device.iter().zip(due).enumerate() {
+                assert!(*device >= due, "fsync returned without page {page}");
             }
         }
     }
