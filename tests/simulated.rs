@@ -94,41 +94,119 @@ fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
         let all: Vec<&str> = ["plan", "simulated:hdd-15k"].iter().chain(words).copied().collect();
         place.run(&all)
     };
-    plan(&["--sync", "direct,buffered"]).expect(2).complains_of(&["buffered", "page cache"]);
-    for (flag, levels, reason) in [
-        ("--filesystems", "ext4,xfs", "filesystems are not modelled"),
-        ("--wbt", "0,2000", "write-back throttling"),
-        ("--read-ahead", "0,128", "read-ahead"),
-        ("--engine", "io_uring,sync", "clients are simulated"),
-    ] {
-        let ended = plan(&["--schedulers", "all", flag, levels]).expect(0);
-        let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("Dropped") && words.contains(reason), "{flag}:\n{}", ended.out);
+    let ended = plan(&["--schedulers", "all", "--engine", "io_uring,sync"]).expect(0);
+    let words = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Dropped") && words.contains("clients are simulated"), "{words}");
+    plan(&["--filesystems", "ext4,btrfs"]).expect(2).complains_of(&["btrfs", "ext3, ext4 and xfs"]);
+    plan(&["--page-cache", "1M"]).expect(2).complains_of(&["too small", "16 MiB"]);
+    plan(&["--without", "gravity"]).expect(2).complains_of(&["gravity", "sorting", "rotation"]);
+    let cold = ["--schedulers", "all", "--without", "nothing,cold-drives"];
+    plan(&cold).expect(2).complains_of(&["cold-drives", "not several drives"]);
+    let workload = ["--workload", "oltp_read_only,server=postgresql"];
+    plan(&workload).expect(2).complains_of(&["postgresql", "MariaDB"]);
+    let old = ["plan", "simulated:hdd-15k@3.10", "--schedulers", "all", "--wbt", "0,2000"];
+    let ended = place.run(&old).expect(0);
+    assert!(ended.out.contains("Dropped") && ended.out.contains("6.12"), "{}", ended.out);
+    let lvm = ["plan", "simulated:hdd-15k,lvm", "--schedulers", "all"];
+    place.run(&lvm).expect(2).complains_of(&["lvm", "RAID 0"]);
+}
+
+#[test]
+fn buffered_clients_on_filesystems_through_a_bounded_page_cache() {
+    let place = Place::new();
+    let words = [
+        "simulated:hdd-15k@2.6.18",
+        "--filesystems",
+        "ext3,ext4,xfs",
+        "--patterns",
+        "randwrite",
+        "--sync",
+        "buffered,fsync",
+        "--page-cache",
+        "64M",
+        "--size",
+        "2G",
+    ];
+    compare(&place, &words).expect(0);
+    let csv = figures(&place);
+    for counter in ["cache.dirty_mib", "journal.commits/s", "writeback.flusher_pages/s"] {
+        assert!(csv.lines().next().unwrap().contains(counter), "no {counter} in:\n{csv}");
     }
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+}
+
+#[test]
+fn a_simulated_database_beside_what_was_published() {
+    let place = Place::new();
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/classics/matsunobu-why.toml");
+    // A small table, and seconds: that it runs, and what the report has.
+    let words = [
+        "compare",
+        "--plan",
+        plan,
+        "--workload",
+        "insert,engine=myisam,clients=1,prefill=200k",
+        "--without",
+        "nothing,journal",
+        "--measure",
+        "20s",
+        "--warmup",
+        "5s",
+    ];
+    let ended = place.run(&words).expect(0);
+    for word in ["what makes the difference", "all on", "no journal", "queue 100000"] {
+        assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+    }
+    let csv = figures(&place);
+    assert!(csv.contains("mariadb.Key_write_requests/s"), "{csv}");
 }
 
 #[test]
 fn the_classic_of_sorting_before_an_array() {
     let place = Place::new();
     let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/classics/osma.toml");
-    let words = ["compare", "--plan", plan, "--rounds", "3", "--measure", "5s", "--warmup", "2s"];
-    place.run(&words).expect(0);
+    let words = [
+        "compare",
+        "--plan",
+        plan,
+        "--rounds",
+        "3",
+        "--measure",
+        "5s",
+        "--warmup",
+        "2s",
+        "--without",
+        "nothing,waiting",
+    ];
+    let ended = place.run(&words).expect(0);
+    for word in ["beside what was published", "300–400", "what makes the difference", "no waiting"]
+    {
+        assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+    }
     let csv = figures(&place);
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    let busy = |scheduler: &str| {
+    let busy = |scheduler: &str, without: &str| {
         let value =
             |row: &[&str], name| row[names.iter().position(|n| *n == name).unwrap()].to_owned();
         let rows = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
         let one_each = |row: &Vec<&str>| {
             value(row, "clients") == "64"
                 && value(row, "depth") == "1"
+                && value(row, "without") == without
                 && value(row, "scheduler") == scheduler
         };
         let row = rows.into_iter().find(one_each).unwrap();
         value(&row, "sim.busy_drives").parse::<f64>().unwrap()
     };
     // The mechanism, not a figure: cfq serves one process, and so one drive, at a time.
-    assert!(busy("noop") > 3.5 && busy("deadline") > 3.5 && busy("cfq") < 1.5, "{csv}");
+    for scheduler in ["noop", "deadline"] {
+        assert!(busy(scheduler, "nothing") > 3.5, "{csv}");
+    }
+    assert!(busy("cfq", "nothing") < 1.5 && busy("cfq", "waiting") > 3.5, "{csv}");
+    let lvm = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/classics/osma-lvm.toml");
+    place.run(&["plan", "--plan", lvm]).expect(0);
+    let all = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/classics/matsunobu.toml");
+    place.run(&["plan", "--plan", all]).expect(0);
 }
 
 #[test]
@@ -227,4 +305,39 @@ fn a_trace_that_fio_recorded_is_replayed() {
     place.run(&real).expect(2).complains_of(&["simulated world"]);
     let missing = ["compare", "simulated:hdd-15k", "--replay", "/nowhere/log"];
     place.run(&missing).expect(2).complains_of(&["/nowhere/log"]);
+}
+
+/// Where nothing is allowed: the simulated world is shown, with the reason.
+#[test]
+fn without_root_and_without_a_target_the_simulated_world_is_shown() {
+    let place = Place::new();
+    let (program, state) = (place.path().join("spindle"), place.path().join("own"));
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), &program).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    for path in [place.path(), &program, &state] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, open).unwrap();
+    }
+    let run = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["compare", "--rounds", "5", "--measure", "2s"])
+        .env("SPINDLE_STATE", &state)
+        .current_dir("/")
+        .output();
+    let ended = match run {
+        Ok(run) if String::from_utf8_lossy(&run.stderr).contains("setpriv:") => {
+            eprintln!("SKIPPED: this test gives up root, and is not root");
+            return;
+        }
+        Ok(run) => Ended::of(run).expect(0),
+        Err(error) => {
+            eprintln!("SKIPPED: no setpriv here: {error}");
+            return;
+        }
+    };
+    assert!(ended.out.contains("(simulated)") && ended.out.contains("Verdict"), "{}", ended.out);
+    for word in ["no target", "simulated:hdd-15k", "root"] {
+        assert!(ended.err.contains(word), "no '{word}' in:\n{}", ended.err);
+    }
 }

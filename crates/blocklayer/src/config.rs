@@ -32,6 +32,9 @@ pub struct Config {
     /// Schedulers sort by sector. No kernel can be without: switched off, whatever would be the
     /// nearest or the next in sector order is the oldest, to show what sorting does.
     pub sorting: bool,
+    /// Schedulers keep the device for a process that has nothing queued. Switched off, none of them
+    /// idles, and cfq of 2.6.18 goes on to the next process while the last one's I/O is out.
+    pub waiting: bool,
 }
 
 impl Config {
@@ -49,6 +52,7 @@ impl Config {
             nomerges: 0,
             max_sectors_kb: None,
             sorting: true,
+            waiting: true,
         }
     }
 
@@ -98,6 +102,7 @@ impl Config {
             nomerges: self.nomerges,
             max_sectors: u64::from(max_sectors_kb) * 2,
             sorting: self.sorting,
+            waiting: self.waiting,
         })
     }
 
@@ -227,6 +232,8 @@ pub struct Resolved {
     pub max_sectors: u64,
     /// Schedulers sort by sector.
     pub sorting: bool,
+    /// Schedulers wait for processes.
+    pub waiting: bool,
 }
 
 /// What is wrong with a [`Config`].

@@ -86,7 +86,7 @@ pub struct ComparisonFlags {
     #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
     variable: Vec<String>,
     /// Mechanisms that the simulated world switches off, to show what they do: merging, sorting,
-    /// rotation, congestion, cold-drives, inode-lock, read-before-write, journal, or nothing
+    /// waiting, rotation, congestion, cold-drives, inode-lock, read-before-write, journal, nothing
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     without: Vec<String>,
     /// This many cells that differ from the baseline in name only, to see what chance shows

@@ -10,6 +10,8 @@ pub enum Mechanism {
     Merging,
     /// The scheduler sorts by sector; without it, what has waited longest goes first.
     Sorting,
+    /// The scheduler keeps the device for a process that has nothing queued (cfq, anticipatory, bfq).
+    Waiting,
     /// Platters turn; without it, a sector is under the head when the seek ends.
     Rotation,
     /// Write-back holds off when the queue is congested.
@@ -26,9 +28,10 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// All, in the order in which reports show them.
-    pub const ALL: [Mechanism; 8] = [
+    pub const ALL: [Mechanism; 9] = [
         Mechanism::Merging,
         Mechanism::Sorting,
+        Mechanism::Waiting,
         Mechanism::Rotation,
         Mechanism::Congestion,
         Mechanism::ColdDrives,
@@ -43,6 +46,7 @@ impl fmt::Display for Mechanism {
         f.pad(match self {
             Mechanism::Merging => "merging",
             Mechanism::Sorting => "sorting",
+            Mechanism::Waiting => "waiting",
             Mechanism::Rotation => "rotation",
             Mechanism::Congestion => "congestion",
             Mechanism::ColdDrives => "cold-drives",

@@ -76,6 +76,13 @@ pub fn run_striped<D: Device + ?Sized>(
     if let Some(database) = &database {
         let server = Server::set_up(database, &mut simulation.machine, spec.seed);
         simulation.machine.server = Some(server);
+        let laid_out = Sectors(simulation.machine.free_space);
+        if laid_out.0 > capacity {
+            return Err(SimulateError::Span {
+                span: laid_out.bytes(),
+                capacity: Sectors(capacity).bytes(),
+            });
+        }
     }
     simulation.go_on_to_the_end(stop, each_second)?;
     Ok(simulation.result())

@@ -161,3 +161,26 @@ impl<D: Device + ?Sized> Volume<D> {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blocklayer::Kernel;
+
+    #[test]
+    fn osmas_worked_example_falls_on_the_four_spindles_as_published() {
+        let disk = || device::profile::find("hdd-15k").unwrap().build(0).unwrap();
+        let config = Config::new(Kernel::V2_6_18, 32);
+        let devices = (0..4).map(|_| disk()).collect();
+        let striping = Some(Striping { unit: Sectors(128) });
+        let volume = Volume::new(&config, devices, striping).unwrap();
+        let mut spindles = vec![Vec::new(); 4];
+        for sector in [10, 200, 50, 300, 1020, 600, 1500, 700] {
+            spindles[volume.place(sector).0].push(sector);
+        }
+        let published = [vec![10, 50, 600], vec![200, 700], vec![300], vec![1020, 1500]];
+        assert_eq!(spindles, published);
+        assert_eq!(volume.place(1500), (3, 2 * 128 + 92));
+        assert_eq!((volume.room(10), volume.room(127)), (118, 1));
+    }
+}

@@ -100,7 +100,7 @@ impl Anticipatory {
             wait: Wait::Off,
             expire: ["read_expire", "write_expire"].map(ms),
             batch_expire: ["read_batch_expire", "write_batch_expire"].map(ms),
-            antic_expire: ms("antic_expire"),
+            antic_expire: if config.waiting { ms("antic_expire") } else { Nanos::ZERO },
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Settings {
     pub slice_idle: Nanos,
     /// Whether the nearest goes first, or the oldest.
     pub sorting: bool,
+    /// Whether an empty queue may keep the device.
+    pub waiting: bool,
 }
 
 impl Settings {
@@ -41,7 +43,8 @@ impl Settings {
             slice_sync: ms("slice_sync"),
             slice_async: ms("slice_async"),
             slice_async_rq: tunables.get("slice_async_rq") as u32,
-            slice_idle: ms("slice_idle"),
+            slice_idle: if config.waiting { ms("slice_idle") } else { Nanos::ZERO },
+            waiting: config.waiting,
             sorting: config.sorting,
         }
     }

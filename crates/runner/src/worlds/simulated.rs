@@ -168,6 +168,7 @@ impl SimulatedWorld {
         if queue.without.has(Mechanism::Merging) {
             config.nomerges = 2;
         }
+        config.waiting = !queue.without.has(Mechanism::Waiting);
         config.sorting = !queue.without.has(Mechanism::Sorting);
         if queue.without.has(Mechanism::ColdDrives) {
             config.depth = UNLIMITED;

@@ -98,11 +98,15 @@ impl Table {
                 }
             }
         }
+        let mut key_cache = Lru::new(insert.key_buffer.0 / KEY_BLOCK);
+        if insert.prefill > 0 {
+            warm(machine, &mut key_cache, (blocks, data_end), &mut stream);
+        }
         Table {
             trees,
             blocks,
             primary,
-            key_cache: Lru::new(insert.key_buffer.0 / KEY_BLOCK),
+            key_cache,
             keys: Stream::new(seed, "inserted keys"),
             rows: insert.prefill,
             data_end,
@@ -155,6 +159,8 @@ impl Table {
                     Step::Done
                 }
             },
+            // The others are InnoDB's.
+            _ => Step::Done,
         }
     }
 
@@ -203,6 +209,32 @@ impl Table {
                 self.calls.push(Call::ReadBlock(block));
             }
         }
+    }
+}
+
+/// Whoever has just inserted the rows that are there leaves memory full: of index blocks that were
+/// used at random, and of pages of the files, all of them written back.
+fn warm<D: Device + ?Sized>(
+    machine: &mut Machine<D>,
+    key_cache: &mut Lru,
+    (blocks, data_end): (u32, u64),
+    stream: &mut Stream,
+) {
+    let mut order: Vec<u32> = (0..blocks).collect();
+    stream.shuffle(&mut order);
+    for block in &order {
+        key_cache.touch(*block);
+    }
+    let a_page = (PAGE / KEY_BLOCK) as u32;
+    let room = machine.cache.most();
+    let index_pages = u64::from(blocks.div_ceil(a_page));
+    let data_pages = data_end.div_ceil(PAGE);
+    let rest = room.saturating_sub(index_pages).min(data_pages);
+    for page in data_pages - rest..data_pages {
+        machine.cache.insert(DATA_FILE, page as u32);
+    }
+    for block in order.iter().filter(|block| *block % a_page == 0) {
+        machine.cache.insert(INDEX_FILE, block / a_page);
     }
 }
 

@@ -4,16 +4,21 @@
 //! which pages are read and written, when, and who waits for it; what is not: SQL, locks on rows,
 //! and processors: a statement's own time is the clients' turnaround.
 
+mod innodb;
 mod insert;
 mod lru;
+mod rows;
 mod tree;
+mod work;
 
+pub use innodb::InnoDb;
 pub use insert::Insert;
 
 use crate::machine::{Frame, Machine, Step, TaskId};
 use device::Device;
+use innodb::Engine;
 use insert::Table;
-use plan::{DatabaseKind, StorageEngine, Workload};
+use plan::{DatabaseJob, DatabaseKind, StorageEngine, Workload};
 use std::collections::BTreeMap;
 use units::Bytes;
 
@@ -22,6 +27,8 @@ use units::Bytes;
 pub enum Database {
     /// One row a statement into a MyISAM table with three indexes on random columns.
     Insert(Insert),
+    /// Transactions on InnoDB tables.
+    InnoDb(Box<InnoDb>),
 }
 
 /// MySQL's and MariaDB's default `key_buffer_size` is smaller; this is what the experiments had.
@@ -40,11 +47,13 @@ impl Database {
                 key_buffer: variables.bytes("key_buffer_size", KEY_BUFFER_USUAL)?,
                 prefill: job.prefill,
             }),
-            (kind, engine) => {
-                let engine = engine.map_or("the default".to_owned(), |engine| engine.to_string());
+            (_, None | Some(StorageEngine::InnoDb)) => {
+                Database::InnoDb(Box::new(variables.innodb(job)?))
+            }
+            (kind, Some(engine)) => {
                 return Err(format!(
-                    "{kind} with engine {engine} is not modelled: the simulated world has \
-                     insert,engine=myisam"
+                    "{kind} with engine {engine} is not modelled: the simulated world has InnoDB, \
+                     and insert,engine=myisam"
                 ));
             }
         };
@@ -63,6 +72,53 @@ impl Variables {
         text.parse().map_err(|error| format!("{name}={text}: {error}"))
     }
 
+    fn number(&mut self, name: &str, usual: u64) -> Result<u64, String> {
+        let Some(text) = self.0.remove(name) else { return Ok(usual) };
+        text.parse().map_err(|_| format!("{name}={text} is not a whole number"))
+    }
+
+    fn word(&mut self, name: &str, usual: &str) -> String {
+        self.0.remove(name).unwrap_or(usual.to_owned()).to_ascii_uppercase()
+    }
+
+    /// InnoDB's, with MariaDB 10.11's defaults.
+    fn innodb(&mut self, job: &DatabaseJob) -> Result<InnoDb, String> {
+        let pool = self.bytes("innodb_buffer_pool_size", Bytes::from_mib(128))?;
+        let io_capacity = self.number("innodb_io_capacity", 200)?.max(1);
+        let usual_most = (2 * io_capacity).max(2000);
+        let spec = InnoDb {
+            job: job.clone(),
+            buffer_pool: job.buffer_pool.unwrap_or(pool),
+            io_capacity,
+            io_capacity_max: self.number("innodb_io_capacity_max", usual_most)?.max(1),
+            flush_log: self.number("innodb_flush_log_at_trx_commit", 1)?,
+            doublewrite: !["0", "OFF"].contains(&self.word("innodb_doublewrite", "ON").as_str()),
+            log: self.bytes("innodb_log_file_size", Bytes::from_mib(96))?,
+            direct: match self.word("innodb_flush_method", "O_DIRECT").as_str() {
+                "O_DIRECT" => true,
+                "FSYNC" => false,
+                other => {
+                    return Err(format!(
+                        "innodb_flush_method={other} is not modelled: O_DIRECT and fsync are"
+                    ));
+                }
+            },
+            dirty_percent: self.number("innodb_max_dirty_pages_pct", 90)?,
+        };
+        if spec.flush_log > 2 {
+            let value = spec.flush_log;
+            return Err(format!("innodb_flush_log_at_trx_commit={value} is not 0, 1 or 2"));
+        }
+        if spec.log < Bytes::from_mib(4) {
+            return Err(format!("innodb_log_file_size={} is below 4 MiB", spec.log));
+        }
+        if !(1..=99).contains(&spec.dirty_percent) {
+            let value = spec.dirty_percent;
+            return Err(format!("innodb_max_dirty_pages_pct={value} is not within 1 to 99"));
+        }
+        Ok(spec)
+    }
+
     fn none_left(&self) -> Result<(), String> {
         match self.0.keys().next() {
             None => Ok(()),
@@ -75,7 +131,8 @@ impl Variables {
 
 /// A running server's state.
 pub(crate) enum Server {
-    Insert(Table),
+    Insert(Box<Table>),
+    InnoDb(Box<Engine>),
 }
 
 /// What a client's task does next.
@@ -83,8 +140,24 @@ pub(crate) enum Server {
 pub(crate) enum Stage {
     /// A transaction begins.
     Begin,
-    /// The next call of its list.
+    /// The next call, or page, of its list.
     Go(u32),
+    /// Its log has to be durable.
+    Commit,
+    /// The log is written,
+    LogWritten,
+    /// and durable.
+    LogDurable,
+    /// The page cleaner looks for work.
+    Clean,
+    /// A batch is in the doublewrite buffer.
+    Copied,
+    /// Its next page goes to its place.
+    Page(u32),
+    /// All have come there,
+    PagesWritten,
+    /// and are durable.
+    PagesDurable,
 }
 
 impl Server {
@@ -95,7 +168,8 @@ impl Server {
         seed: u64,
     ) -> Server {
         match database {
-            Database::Insert(insert) => Server::Insert(Table::new(insert, machine, seed)),
+            Database::Insert(insert) => Server::Insert(Box::new(Table::new(insert, machine, seed))),
+            Database::InnoDb(spec) => Server::InnoDb(Box::new(Engine::new(spec, machine, seed))),
         }
     }
 
@@ -103,6 +177,7 @@ impl Server {
     pub fn counters(&self) -> Vec<(&'static str, f64, bool)> {
         match self {
             Server::Insert(table) => table.counters(),
+            Server::InnoDb(engine) => engine.counters(),
         }
     }
 }
@@ -112,6 +187,7 @@ impl<D: Device + ?Sized> Machine<D> {
         let Some(mut server) = self.server.take() else { return Step::Done };
         let step = match &mut server {
             Server::Insert(table) => table.serve(self, id, stage),
+            Server::InnoDb(engine) => engine.serve(self, id, stage),
         };
         self.server = Some(server);
         step

@@ -261,6 +261,30 @@ impl<D: Device + ?Sized> Machine<D> {
         (self.tasks.len() - 1) as TaskId
     }
 
+    /// A thread of a server: a task in a context of its own.
+    pub fn join_thread(&mut self) -> TaskId {
+        let process = self.sleepers.len() as u32;
+        self.join(Context::of(process))
+    }
+
+    /// Pushes a frame below the one that a step returns.
+    pub fn push_frame(&mut self, id: TaskId, frame: Frame) {
+        self.tasks[id as usize].frames.push(frame);
+    }
+
+    /// Parks a task, whose step then ends with [`Step::Wait`], until then.
+    pub fn park_until(&mut self, id: TaskId, until: Nanos) {
+        self.set_timer(id, until);
+    }
+
+    /// Has sectors of a file written past the page cache, without waiting; false when the task sleeps
+    /// for a request now. Pages never lie across a border of extents or stripes.
+    pub fn write_direct(&mut self, id: TaskId, file: u16, from: u64, to: u64) -> bool {
+        let start = self.files[file as usize].sector(from);
+        self.submit_own(id, Op::Write, start, to - from, false);
+        self.tasks[id as usize].asleep.is_none()
+    }
+
     /// Starts the kernel's own threads, in contexts after all others.
     pub fn start_threads(&mut self) {
         self.threads = true;
@@ -569,3 +593,6 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod clients;
+mod databases;
 mod determinism;
 mod memory;
 mod oracles;

@@ -130,7 +130,7 @@ impl RoundRobinCfq {
                 self.idle_until = None;
                 return Ok(q);
             }
-            if queue.in_flight > 0 {
+            if queue.in_flight > 0 && self.queues.settings.waiting {
                 return Err(queue.slice_end.map_or(Issue::Nothing, Issue::WaitUntil));
             }
             let until = self.idle_until.or_else(|| self.idle_window(q).map(|idle| now + idle));
