@@ -38,6 +38,7 @@ bench: packages
 	cargo bench --locked -p blocklayer
 	cargo bench --locked -p emulate
 	cargo bench --locked -p simulate
+	cargo bench --locked -p database
 
 clean:
 	cargo clean

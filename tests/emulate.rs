@@ -23,16 +23,27 @@ fn can_emulate(test: &str) -> bool {
     has_loop_devices(test)
 }
 
-/// A device of a detached program.
+/// A device of a detached program; stopped in the end, whatever became of the test.
 struct Device {
     node: PathBuf,
+    state: PathBuf,
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--quiet").arg(&self.node).output();
+        let _ = Command::new(env!("CARGO_BIN_EXE_spindle"))
+            .args(["emulate", "stop", &self.name()])
+            .env("SPINDLE_STATE", &self.state)
+            .output();
+    }
 }
 
 impl Device {
     fn up(place: &Place, words: &[&str]) -> Device {
         let words: Vec<&str> = [&["emulate"], words, &["--detach"]].concat();
         let ended = place.run(&words).expect(0);
-        Device { node: PathBuf::from(ended.out.trim()) }
+        Device { node: PathBuf::from(ended.out.trim()), state: place.state() }
     }
 
     fn name(&self) -> String {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod compare;
+mod database;
 mod emulate;
 mod guard;
 mod inspect;

@@ -306,3 +306,38 @@ fn a_trace_that_fio_recorded_is_replayed() {
     let missing = ["compare", "simulated:hdd-15k", "--replay", "/nowhere/log"];
     place.run(&missing).expect(2).complains_of(&["/nowhere/log"]);
 }
+
+/// Where nothing is allowed: the simulated world is shown, with the reason.
+#[test]
+fn without_root_and_without_a_target_the_simulated_world_is_shown() {
+    let place = Place::new();
+    let (program, state) = (place.path().join("spindle"), place.path().join("own"));
+    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), &program).unwrap();
+    std::fs::create_dir(&state).unwrap();
+    for path in [place.path(), &program, &state] {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(path, open).unwrap();
+    }
+    let run = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["compare", "--rounds", "5", "--measure", "2s"])
+        .env("SPINDLE_STATE", &state)
+        .current_dir("/")
+        .output();
+    let ended = match run {
+        Ok(run) if String::from_utf8_lossy(&run.stderr).contains("setpriv:") => {
+            eprintln!("SKIPPED: this test gives up root, and is not root");
+            return;
+        }
+        Ok(run) => Ended::of(run).expect(0),
+        Err(error) => {
+            eprintln!("SKIPPED: no setpriv here: {error}");
+            return;
+        }
+    };
+    assert!(ended.out.contains("(simulated)") && ended.out.contains("Verdict"), "{}", ended.out);
+    for word in ["no target", "simulated:hdd-15k", "root"] {
+        assert!(ended.err.contains(word), "no '{word}' in:\n{}", ended.err);
+    }
+}

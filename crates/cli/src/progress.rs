@@ -2,7 +2,7 @@
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plan::{Plan, TRIAL_OVERHEAD};
+use plan::Plan;
 use record::{Outcome, Trial};
 use runner::{Live, Phase, Watcher};
 use std::io::IsTerminal;
@@ -23,7 +23,7 @@ pub struct Progress {
 impl Progress {
     /// For a plan of which `trials_done` trials ran before.
     pub fn new(plan: &Plan, rounds_done: u32, quiet: bool) -> Progress {
-        let trial = plan.timing.warmup + plan.timing.measure + TRIAL_OVERHEAD;
+        let trial = plan.timing.warmup + plan.timing.measure + plan.timing.overhead;
         let trial_ms = trial.0 / 1_000_000;
         let rounds = u64::from(plan.timing.rounds.saturating_sub(rounds_done));
         let bar = ProgressBar::new(trial_ms * plan.slots() as u64 * rounds);

@@ -10,7 +10,7 @@ use crate::{
     tally::{Completed, Tally},
     workloads::{Client, Crowd, Done},
 };
-use plan::{Arrivals, DatabaseJob, Rate};
+use plan::{DatabaseJob, Rate, Schedule};
 use random::Stream;
 use record::{GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions};
 use std::{
@@ -105,10 +105,10 @@ pub fn run(
     let mut threads = Vec::new();
     for (place, member) in members.into_iter().enumerate() {
         let helper = place >= measured_clients;
-        let schedule = spec
-            .rate
-            .filter(|_| !helper)
-            .map(|rate| Schedule::new(rate, place as u32, measured_clients as u32, spec.seed));
+        let schedule = spec.rate.filter(|_| !helper).map(|rate| {
+            let stream = Stream::new(spec.seed, &format!("arrivals of client {place}"));
+            Schedule::new(rate, (place as u32, measured_clients as u32), Nanos::ZERO, stream)
+        });
         let (shared, tally) = (Arc::clone(&shared), Arc::clone(&tallies[place]));
         let thread = std::thread::Builder::new()
             .name(format!("client {place}"))
@@ -187,7 +187,7 @@ fn work(
         }
         let intended = match &schedule {
             Some(schedule) => {
-                let due = schedule.next(times.start);
+                let due = times.start + schedule.next().as_duration();
                 sleep_until(due.min(times.end), shared);
                 if due >= times.end || over() {
                     break;
@@ -214,7 +214,9 @@ fn work(
     ended.cpu = thread_cpu().saturating_sub(cpu_before.unwrap_or_else(thread_cpu));
     ended.queries = client.take_queries();
     if let Some(schedule) = &schedule {
-        (ended.backlog, ended.oldest) = schedule.due_before(times.start, times.end);
+        let end = Nanos::from(times.end - times.start);
+        ended.backlog = schedule.due_before(end);
+        ended.oldest = end.saturating_sub(schedule.next()).as_duration();
     }
     ended
 }
@@ -427,63 +429,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One client's intended starts. What is due but not taken stays due: no start is skipped or moved.
-struct Schedule {
-    next_ns: f64,
-    gap_ns: f64,
-    taken: u64,
-    first_ns: f64,
-    poisson: Option<Stream>,
-}
-
-impl Schedule {
-    fn new(rate: Rate, client: u32, clients: u32, seed: u64) -> Schedule {
-        let mut stream = Stream::new(seed, &format!("arrivals of client {client}"));
-        let gap_ns = 1e9 * f64::from(clients) / rate.per_second;
-        let (first_ns, poisson) = match rate.arrivals {
-            // Evenly spaced over all clients, too.
-            Arrivals::Fixed => (gap_ns * f64::from(client) / f64::from(clients), None),
-            Arrivals::Poisson => (stream.exponential(gap_ns), Some(stream)),
-        };
-        Schedule { next_ns: first_ns, gap_ns, taken: 0, first_ns, poisson }
-    }
-
-    fn next(&self, start: Instant) -> Instant {
-        start + Duration::from_nanos(self.next_ns as u64)
-    }
-
-    fn take(&mut self) {
-        self.taken += 1;
-        self.next_ns = match &mut self.poisson {
-            Some(stream) => self.next_ns + stream.exponential(self.gap_ns),
-            None => self.first_ns + self.taken as f64 * self.gap_ns,
-        };
-    }
-
-    /// About how many are due before `end` and were not taken, and for how long the first is.
-    fn due_before(&self, start: Instant, end: Instant) -> (u64, Duration) {
-        let wait = end.saturating_duration_since(self.next(start));
-        match wait.is_zero() {
-            true => (0, wait),
-            false => (1 + (wait.as_nanos() as f64 / self.gap_ns) as u64, wait),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fixed_arrivals_of_all_clients_interleave_and_what_is_late_stays_due() {
-        let start = Instant::now();
-        let mut schedule = Schedule::new("fixed:1000/s".parse().unwrap(), 1, 2, 7);
-        assert_eq!(schedule.next(start) - start, Duration::from_millis(1));
-        schedule.take();
-        assert_eq!(schedule.next(start) - start, Duration::from_millis(3));
-        let (due, oldest) = schedule.due_before(start, start + Duration::from_millis(10));
-        assert_eq!((due, oldest), (4, Duration::from_millis(7)));
-    }
 
     #[test]
     fn a_servers_message_without_the_key_that_it_names() {

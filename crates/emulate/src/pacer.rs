@@ -334,3 +334,104 @@ impl<T: Send + 'static> Shared<T> {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device::profile;
+    use std::{
+        sync::mpsc::{Receiver, channel},
+        time::{Duration, Instant},
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    fn model(name: &str) -> Box<dyn Device> {
+        profile::find(name).unwrap().build(1).unwrap()
+    }
+
+    fn pacer(name: &str, spin: bool) -> (Pacer<u64>, Receiver<(u64, bool, Instant)>) {
+        let (tell, told) = channel();
+        let deliver = Box::new(move |name, inside| {
+            let _ = tell.send((name, inside, Instant::now()));
+        });
+        (Pacer::start(model(name), spin, deliver).unwrap(), told)
+    }
+
+    /// Random reads that reach the whole device.
+    fn send(pacer: &Pacer<u64>, count: u64) {
+        for nth in 0..count {
+            let start = Sectors(nth * 7_919_000 % 200_000_000 / 8 * 8);
+            pacer.submit(Op::Read, start, Sectors(8), nth);
+        }
+    }
+
+    fn names(told: &Receiver<(u64, bool, Instant)>, count: u64) -> Vec<u64> {
+        let mut names: Vec<u64> =
+            (0..count).map(|_| told.recv_timeout(PATIENCE).unwrap().0).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn every_request_is_answered_once_and_none_before_the_models_time() {
+        for (profile, spin) in [("hdd-15k", false), ("ssd-sata-2018", true)] {
+            let (pacer, told) = pacer(profile, spin);
+            let begun = Instant::now();
+            send(&pacer, 100);
+            assert_eq!(names(&told, 100), (0..100).collect::<Vec<_>>());
+            let took = begun.elapsed();
+            assert!(told.try_recv().is_err(), "nothing is answered twice");
+            let seen = pacer.seen();
+            let lateness = seen.tally.lateness();
+            assert_eq!((seen.outstanding, lateness.completions), (0, 100));
+            assert!(seen.most_outstanding > 1);
+            // The last answer left when the model was done with it, or later.
+            assert!(took.as_nanos() as u64 >= lateness.response_mean.0);
+        }
+    }
+
+    #[test]
+    fn a_disk_takes_a_disks_time() {
+        let (pacer, told) = pacer("hdd-15k", false);
+        let begun = Instant::now();
+        for nth in 0..20u64 {
+            let start = Sectors(nth * 97_919_000 % 200_000_000 / 8 * 8);
+            pacer.submit(Op::Read, start, Sectors(8), nth);
+            told.recv_timeout(PATIENCE).unwrap();
+        }
+        // Twenty seeks with half a rotation each: over 2 ms each, whatever the host.
+        assert!(begun.elapsed() > Duration::from_millis(40), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn what_lies_outside_is_told_so() {
+        let (pacer, told) = pacer("hdd-15k", false);
+        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), 5);
+        let (name, inside, _) = told.recv_timeout(PATIENCE).unwrap();
+        assert_eq!((name, inside), (5, false));
+        pacer.bypass(true);
+        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), 6);
+        assert!(!told.recv_timeout(PATIENCE).unwrap().1);
+    }
+
+    #[test]
+    fn leaving_the_model_out_and_changing_it_loses_nothing() {
+        let (pacer, told) = pacer("hdd-7200", false);
+        for _ in 0..5 {
+            send(&pacer, 64);
+            pacer.bypass(true);
+            send(&pacer, 10);
+            pacer.bypass(false);
+            send(&pacer, 64);
+            pacer.reset(model("hdd-15k"));
+            send(&pacer, 8);
+            let answers = names(&told, 64 + 10 + 64 + 8);
+            assert_eq!(answers.iter().filter(|name| **name < 8).count(), 32);
+            assert_eq!(pacer.seen().outstanding, 0);
+        }
+        // Ending with requests at the model ends the thread.
+        send(&pacer, 64);
+        drop(pacer);
+    }
+}

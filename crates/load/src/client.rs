@@ -1,7 +1,6 @@
 //! One client: it issues what its pattern and its schedule say, stamps every time, and counts into
 //! its page. The same code drives every engine, and in tests a clock that only they move.
 
-use crate::arrival::Schedule;
 use crate::bank::Bank;
 use crate::board::{Control, ERRNOS, Page, SHORT, Times};
 use crate::buffer::Buffers;
@@ -9,8 +8,7 @@ use crate::clock::Clock;
 use crate::cost::Cpu;
 use crate::engines::{Action, Done, Engine, Operation};
 use crate::error::{Failure, Stage};
-use crate::pattern::Offsets;
-use plan::{AfterWrite, Job};
+use plan::{AfterWrite, Job, Offsets, Schedule};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::Nanos;
 
@@ -187,7 +185,8 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
                 }
             };
             self.free.pop();
-            let (offset, reads) = self.offsets.next();
+            let (block, reads) = self.offsets.next();
+            let offset = block * u64::from(self.block_size);
             self.slots[slot as usize] =
                 InFlight { intended, submitted: now, offset, reads, syncing: None };
             let (action, buffer) = if reads {

@@ -1,7 +1,6 @@
 //! The clients of one job: started, waited for, sent home. Each is a thread, or a process of its
 //! own forked from us, which has an I/O context of its own, so that cfq and bfq tell it apart.
 
-use crate::arrival::Schedule;
 use crate::board::{Board, Control, Page, Times};
 use crate::buffer::Buffers;
 use crate::client::{Client, Kit};
@@ -9,10 +8,9 @@ use crate::clock::{Clock, Monotonic};
 use crate::cost::Cpu;
 use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
 use crate::error::{Failure, LoadError, Stage};
-use crate::pattern::Offsets;
 use crate::priority;
 use crate::spec::LoadSpec;
-use plan::{ClientKind, EngineKind, Job};
+use plan::{ClientKind, EngineKind, Job, Offsets, Schedule};
 use random::Stream;
 use std::{
     io,
@@ -345,8 +343,7 @@ impl Begin<'_> {
         let Orders { role, job, blocks, seed, .. } = self.orders;
         let client = (self.client, job.clients);
         let stream = |what| Stream::new(*seed, &format!("{role} client {} {what}", self.client));
-        let offsets =
-            Offsets::new(job.pattern, client, *blocks, job.block_size.0, stream("offsets"));
+        let offsets = Offsets::new(job.pattern, client, *blocks, stream("offsets"));
         let Some(times) = self.control.wait() else {
             return Ok(());
         };

@@ -8,7 +8,6 @@
 //! counts in memory that all share → [`record::Measurement`]. Sending and timing are apart: an engine
 //! knows no clock, rate or statistics, so that a new engine cannot measure differently.
 
-mod arrival;
 mod bank;
 mod board;
 mod buffer;
@@ -20,7 +19,6 @@ mod engines;
 mod error;
 mod forget;
 mod lay_out;
-mod pattern;
 mod priority;
 mod result;
 mod run;

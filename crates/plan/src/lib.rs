@@ -8,6 +8,7 @@
 mod cell;
 mod factor;
 mod filesystem;
+mod load;
 mod mechanism;
 mod order;
 mod published;
@@ -20,11 +21,12 @@ mod workload;
 pub use cell::Cell;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
+pub use load::{Offsets, Schedule};
 pub use mechanism::{Mechanism, Without};
 pub use order::{Slot, round_order};
 pub use published::{OPERATIONS, Published, RawPublished};
 pub use raw::{RawJob, RawLevel, RawPlan};
-pub use resolve::{DroppedFactor, Offer, Plan, RefusedCell};
+pub use resolve::{DroppedFactor, LoadingPace, Offer, Plan, RefusedCell};
 pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
 pub use word::WordError;
 pub use workload::{

@@ -2,7 +2,7 @@
 
 use crate::{
     Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, ReplayMode, Role,
-    Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
+    TRIAL_OVERHEAD, Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
 };
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,19 @@ pub struct Offer {
     pub own_loop: bool,
     /// Bytes a second at which a scratch file is laid out, for the time estimate.
     pub layout_bytes_per_second: u64,
+    /// The same for databases' data.
+    pub databases: LoadingPace,
+}
+
+/// How long databases take beside what is measured; nothing where none is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadingPace {
+    /// Bytes a second at which data are loaded.
+    pub load_bytes_per_second: u64,
+    /// Bytes a second at which they are copied for a trial.
+    pub copy_bytes_per_second: u64,
+    /// Making a server, or starting and ending one.
+    pub server: Nanos,
 }
 
 /// A comparison, complete: all that is needed to run it, and to tell later what was run.
@@ -207,7 +220,13 @@ impl RawPlan {
             workload,
             factors: levels.iter().map(|(factor, _)| factor.clone()).collect(),
             cells: Vec::new(),
-            timing: Timing { warmup: Nanos::ZERO, measure: Nanos::ZERO, rounds: 0, budget: None },
+            timing: Timing {
+                warmup: Nanos::ZERO,
+                measure: Nanos::ZERO,
+                rounds: 0,
+                budget: None,
+                overhead: TRIAL_OVERHEAD,
+            },
             preparation: Nanos::ZERO,
             margin: self.margin()?,
             page_cache: self.page_cache,
@@ -223,13 +242,20 @@ impl RawPlan {
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
-        plan.preparation = layout_time(plan.size, offer.layout_bytes_per_second);
+        plan.preparation = match databases.is_empty() || plan.own_loop {
+            true => layout_time(plan.size, offer.layout_bytes_per_second),
+            // No scratch file is laid out for a database in a folder.
+            false => Nanos::ZERO,
+        };
+        plan.preparation += database::loading_time(&databases, &offer.databases);
+        let overhead = database::trial_overhead(&databases, &offer.databases);
         let wish = match &self.replay {
             None => TimingWish {
                 warmup: self.warmup,
                 measure: self.measure,
                 rounds: self.rounds,
                 budget: self.budget,
+                overhead,
             },
             // A trial ends with its trace, all of which counts.
             Some(_) => TimingWish {
@@ -237,6 +263,7 @@ impl RawPlan {
                 measure: self.measure.or(Some(REPLAY_MOST)),
                 rounds: self.rounds.or(Some(ROUNDS_LEAST)),
                 budget: None,
+                overhead: None,
             },
         };
         plan.timing = Timing::fit(wish, plan.slots(), plan.preparation).map_err(WordError::new)?;

@@ -35,6 +35,13 @@ pub struct Timing {
     pub rounds: u32,
     /// The time that all may take together; with it, a run ends early once all is settled.
     pub budget: Option<Nanos>,
+    /// The time a trial takes besides: settings, checks, recording; a database's server and data.
+    #[serde(default = "overhead_usual")]
+    pub overhead: Nanos,
+}
+
+fn overhead_usual() -> Nanos {
+    TRIAL_OVERHEAD
 }
 
 /// What was asked for; anything may be left open.
@@ -48,6 +55,8 @@ pub struct TimingWish {
     pub rounds: Option<u32>,
     /// The time that all may take together.
     pub budget: Option<Nanos>,
+    /// The time a trial takes besides, where that is not [`TRIAL_OVERHEAD`].
+    pub overhead: Option<Nanos>,
 }
 
 impl Timing {
@@ -60,12 +69,14 @@ impl Timing {
         if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
             return Err("a trial must measure for at least 100ms".to_owned());
         }
+        let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
         let Some(budget) = wish.budget else {
             return Ok(Timing {
                 warmup: wish.warmup.unwrap_or(WARMUP_USUAL),
                 measure: wish.measure.unwrap_or(MEASURE_USUAL),
                 rounds: wish.rounds.unwrap_or(ROUNDS_USUAL),
                 budget: None,
+                overhead,
             });
         };
         Timing::fit_budget(wish, budget, slots.max(1) as u64, before)
@@ -78,9 +89,10 @@ impl Timing {
         before: Nanos,
     ) -> Result<Timing, String> {
         let available = budget.saturating_sub(before);
+        let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
         let rounds_least = u64::from(wish.rounds.unwrap_or(ROUNDS_LEAST));
         let room_of = |rounds: u64| {
-            let trial = (available / (slots * rounds)).saturating_sub(TRIAL_OVERHEAD);
+            let trial = (available / (slots * rounds)).saturating_sub(overhead);
             let warmup = wish.warmup.unwrap_or_else(|| WARMUP_USUAL.min(trial / 4));
             (warmup, trial.saturating_sub(warmup))
         };
@@ -104,7 +116,7 @@ impl Timing {
             let needed = before
                 + (wish.measure.unwrap_or(MEASURE_LEAST)
                     + wish.warmup.unwrap_or(MEASURE_LEAST / 4)
-                    + TRIAL_OVERHEAD)
+                    + overhead)
                     * slots
                     * rounds_least;
             return Err(format!(
@@ -112,22 +124,22 @@ impl Timing {
                  takes at least {needed}; name fewer levels or a larger --budget"
             ));
         }
-        let round = (warmup + measure + TRIAL_OVERHEAD) * slots;
+        let round = (warmup + measure + overhead) * slots;
         let fitting = (available.0 / round.0).clamp(1, u64::from(u32::MAX)) as u32;
         let rounds = wish.rounds.unwrap_or(fitting.min(ROUNDS_MOST));
         let measure = if wish.rounds.is_none() && wish.measure.is_none() && fitting > ROUNDS_MOST {
             let trial = available / (slots * u64::from(ROUNDS_MOST));
-            trial.saturating_sub(warmup + TRIAL_OVERHEAD).min(Nanos::from_secs(60))
+            trial.saturating_sub(warmup + overhead).min(Nanos::from_secs(60))
         } else {
             measure
         };
-        Ok(Timing { warmup, measure, rounds, budget: Some(budget) })
+        Ok(Timing { warmup, measure, rounds, budget: Some(budget), overhead })
     }
 
     /// How long `slots` trials a round take, at the most, with `before` for preparation.
     pub fn total(&self, slots: usize, before: Nanos) -> Nanos {
         before
-            + (self.warmup + self.measure + TRIAL_OVERHEAD) * slots as u64 * u64::from(self.rounds)
+            + (self.warmup + self.measure + self.overhead) * slots as u64 * u64::from(self.rounds)
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is
@@ -159,8 +171,13 @@ mod tests {
 
     #[test]
     fn looks_end_with_the_last_round() {
-        let timing =
-            |rounds, budget| Timing { warmup: Nanos::ZERO, measure: MEASURE_USUAL, rounds, budget };
+        let timing = |rounds, budget| Timing {
+            warmup: Nanos::ZERO,
+            measure: MEASURE_USUAL,
+            rounds,
+            budget,
+            overhead: TRIAL_OVERHEAD,
+        };
         assert_eq!(timing(8, None).looks(), [8]);
         assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 10, 15]);
         assert_eq!(timing(5, Some(Nanos::MAX)).looks(), [5]);

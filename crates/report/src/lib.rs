@@ -11,6 +11,7 @@ mod markdown;
 mod published;
 mod table;
 mod terminal;
+mod transactions;
 mod words;
 
 pub use conclusion::{Advice, advise};

@@ -1,6 +1,6 @@
 //! As Markdown, for a ticket or a page.
 
-use crate::{Align, Table, advise, published, terminal, words};
+use crate::{Align, Table, advise, published, terminal, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use record::Run;
 use std::fmt::Write;
@@ -49,6 +49,11 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         let device = device(group);
         if let Some(table) = device {
             let _ = writeln!(out, "\nAt the device, mean over all measured seconds:\n");
+            out.push_str(&table.markdown());
+        }
+        for table in [transactions::types(group), transactions::costs(group)].into_iter().flatten()
+        {
+            out.push('\n');
             out.push_str(&table.markdown());
         }
         for note in terminal::notes(group, run) {

@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use crate::{Align, Table, advise, published, words};
+use crate::{Align, Table, advise, published, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric};
 use plan::{ClientKind, Factor, Plan, Replay, ReplayMode};
 use record::{EventKind, Run, RunState};
@@ -19,6 +19,11 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
         if !group.cells.is_empty() {
             out.push('\n');
             out.push_str(&changes(group).text(width));
+        }
+        for table in [transactions::types(group), transactions::costs(group)].into_iter().flatten()
+        {
+            out.push('\n');
+            out.push_str(&table.text(width));
         }
         for note in notes(group, run) {
             let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
@@ -229,7 +234,12 @@ pub(crate) fn figures(group: &Group, long: bool) -> Table {
             (Some(throughput), latency) => {
                 cells.push(words::count(throughput.mean));
                 let spread = throughput.half_width(0.05) / throughput.mean.max(f64::MIN_POSITIVE);
-                cells.push(if spread.is_finite() { words::share(spread) } else { "-".into() });
+                cells.push(match spread {
+                    spread if !spread.is_finite() => "-".to_owned(),
+                    // A column wide enough for words would be too wide for a terminal.
+                    spread if spread > 1.0 => ">100 %".to_owned(),
+                    spread => words::share(spread),
+                });
                 cells.push(words::count(match &summary.transactions {
                     Some(transactions) => transactions.queries_per_second,
                     None => summary.bytes_per_second / f64::from(1 << 20),
@@ -337,6 +347,7 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
             analysis::OPERATIONS_LEAST_FOR_P99
         ));
     }
+    notes.extend(transactions::retries(group));
     let beside: Vec<String> = all()
         .filter_map(|summary| {
             let rate = summary.background?.bytes_per_second / f64::from(1 << 20);

@@ -1,11 +1,9 @@
 //! Clients: what each does next, and how its writes are made durable.
 
-use crate::arrivals::Schedule;
-use crate::offsets::Offsets;
 use crate::spec::Spec;
 use blocklayer::{Context, IoClass, Kernel};
 use device::Op;
-use plan::{AfterWrite, Job, OpenSync};
+use plan::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 use random::Stream;
 use units::Nanos;
 
@@ -179,7 +177,9 @@ impl Crowd {
                 job: at,
                 context: context(self.contexts - 1, job),
                 offsets: Offsets::new(job.pattern, place, blocks, stream("offsets")),
-                schedule: job.rate.map(|rate| Schedule::new(rate, place, stream("arrivals"))),
+                schedule: job
+                    .rate
+                    .map(|rate| Schedule::new(rate, place, Nanos::ZERO, stream("arrivals"))),
                 free: (first..first + job.depth).rev().collect(),
                 asleep: false,
                 armed: false,

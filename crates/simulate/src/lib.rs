@@ -10,7 +10,6 @@
 //! (time, sequence), all that is random comes from streams named per client, and nothing iterates
 //! over anything unordered. [`Simulated::event_hash`] tells two runs apart that are not the same.
 
-mod arrivals;
 mod cache;
 mod client;
 mod counters;
@@ -18,7 +17,6 @@ mod database;
 mod events;
 mod log;
 mod machine;
-mod offsets;
 mod replay;
 mod simulation;
 mod spec;

@@ -137,8 +137,13 @@ impl Bfq {
         }
         let slow = queue.think.is_valid() && queue.think.value() > idle.0;
         let seeky = self.is_seeky(q);
-        let for_throughput = (self.rotational && !self.tagged)
-            || (!seeky && !slow && (self.rotational || !self.tagged));
+        // While a raised queue is busy, waiting for throughput would keep it from its due: seen on
+        // 6.18, where sixteen new readers keep a disk's queue full with low_latency and not without.
+        let anyone_raised =
+            (0..self.shares.len()).any(|other| self.is_busy(other) && self.is_raised(other));
+        let for_throughput = !anyone_raised
+            && ((self.rotational && !self.tagged)
+                || (!seeky && !slow && (self.rotational || !self.tagged)));
         let needed = self.strict || (!slow && self.is_asymmetric());
         let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
         let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };

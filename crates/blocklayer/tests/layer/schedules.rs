@@ -142,11 +142,23 @@ fn noop_and_deadline_alternate_where_cfq_and_anticipatory_wait() {
         (Kernel::V3_10, "cfq"),
         (Kernel::V6_12, "bfq"),
     ] {
-        let run = two_readers(&one_at_a_time(kernel, scheduler), ms(1), 400);
+        let mut config = one_at_a_time(kernel, scheduler);
+        if scheduler == "bfq" {
+            config = config.with("low_latency", 0);
+        }
+        let run = two_readers(&config, ms(1), 400);
         let turns = turns(&run);
         assert!(turns.len() <= 20, "{kernel} {scheduler}: {turns:?}");
         assert!(run.layer.counters().idle_waiting > ms(20), "{kernel} {scheduler}");
     }
+}
+
+#[test]
+fn bfq_waits_for_nobody_while_new_readers_are_raised() {
+    // As two sequential readers do on an emulated disk under Linux 6.18, in their first second: 192
+    // operations a second with low_latency and 187 under mq-deadline, against 513 without.
+    let run = two_readers(&one_at_a_time(Kernel::V6_12, "bfq"), ms(1), 400);
+    assert!(turns(&run).iter().all(|turn| *turn <= 2), "{:?}", turns(&run));
 }
 
 #[test]

@@ -12,12 +12,18 @@ pub struct ExplainArgs {
 }
 
 /// Topic and page.
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 12] = [
     ("cache", include_str!("../../../../docs/finding/cache.md")),
     ("generator", include_str!("../../../../docs/finding/generator.md")),
+    ("insert", include_str!("../../../../docs/workload/insert.md")),
+    ("mariadb", include_str!("../../../../docs/server/mariadb.md")),
     ("merging", include_str!("../../../../docs/finding/merging.md")),
+    ("oltp", include_str!("../../../../docs/workload/oltp.md")),
+    ("postgresql", include_str!("../../../../docs/server/postgresql.md")),
     ("read-before-write", include_str!("../../../../docs/finding/read-before-write.md")),
+    ("running-server", include_str!("../../../../docs/server/running-server.md")),
     ("stolen-cpu", include_str!("../../../../docs/finding/stolen-cpu.md")),
+    ("tpcc", include_str!("../../../../docs/workload/tpcc.md")),
     ("unsteady", include_str!("../../../../docs/finding/unsteady.md")),
 ];
 
@@ -53,6 +59,18 @@ mod tests {
     fn every_finding_has_a_page() {
         for id in analysis::findings::IDS {
             assert!(PAGES.iter().any(|(name, _)| *name == id), "docs/finding/{id}.md");
+        }
+    }
+
+    #[test]
+    fn every_database_workload_and_server_has_a_page() {
+        for kind in plan::DatabaseKind::ALL {
+            let page = if kind.is_oltp() { "oltp".to_owned() } else { kind.to_string() };
+            let (_, text) = PAGES.iter().find(|(name, _)| *name == page).unwrap();
+            assert!(text.contains(&kind.to_string()), "{kind}");
+        }
+        for server in ["mariadb", "postgresql", "running-server"] {
+            assert!(PAGES.iter().any(|(name, _)| *name == server), "docs/server/{server}.md");
         }
     }
 }

@@ -19,6 +19,9 @@ pub struct ResumeArgs {
     /// The block device's serial, as your consent to overwrite it
     #[arg(long, value_name = "SERIAL")]
     confirm: Option<String>,
+    /// Use the database of a running server though it holds what Spindle did not make
+    #[arg(long)]
+    use_existing: bool,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -42,6 +45,7 @@ impl ResumeArgs {
             target: Some(run.plan.target.clone()),
             own_loop: Some(run.plan.own_loop),
             confirm: self.confirm.clone(),
+            use_existing: self.use_existing,
             replay: run.plan.workload.replay.clone(),
             ..RawPlan::default()
         };

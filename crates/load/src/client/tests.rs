@@ -118,7 +118,7 @@ fn run(setup: Setup) -> Run {
         clock: time,
         control: board.control(),
         page: board.page(0),
-        offsets: Offsets::new(job.pattern, (0, 1), 100, 4096, stream()),
+        offsets: Offsets::new(job.pattern, (0, 1), 100, stream()),
         schedule: job.rate.map(|rate| Schedule::new(rate, (0, 1), start, stream())),
         buffers: Buffers::new(4096, job.depth, kinds, &mut stream()).unwrap(),
         cpu: Cpu::default,

@@ -1,7 +1,9 @@
 //! What a plan of database workloads must fit, and what is usual there.
 
-use crate::{DatabaseJob, DatabaseKind, Factor, Level, RawPlan, WordError};
-use units::Bytes;
+use crate::{
+    DatabaseJob, DatabaseKind, Factor, Level, LoadingPace, RawPlan, TRIAL_OVERHEAD, WordError,
+};
+use units::{Bytes, Nanos};
 
 /// Clients when nothing is said.
 const CLIENTS_USUAL: u32 = 8;
@@ -117,4 +119,27 @@ pub(super) fn room(
         ))),
         _ => Ok(Some(room)),
     }
+}
+
+fn at_pace(size: Bytes, bytes_per_second: u64) -> Nanos {
+    Nanos::from_secs_f64(size.0 as f64 / bytes_per_second.max(1) as f64)
+}
+
+/// The time that loading the data takes.
+pub(super) fn loading_time(databases: &[DatabaseJob], pace: &LoadingPace) -> Nanos {
+    if pace.load_bytes_per_second == 0 {
+        return Nanos::ZERO;
+    }
+    let each = |database: &DatabaseJob| {
+        pace.server + at_pace(database.data_size(), pace.load_bytes_per_second)
+    };
+    databases.iter().map(each).fold(Nanos::ZERO, |sum, time| sum + time)
+}
+
+/// The time that the largest of them takes in each trial beside what is measured; none where nothing
+/// is copied and no server started.
+pub(super) fn trial_overhead(databases: &[DatabaseJob], pace: &LoadingPace) -> Option<Nanos> {
+    let largest = databases.iter().map(DatabaseJob::data_size).max()?;
+    (pace.copy_bytes_per_second > 0)
+        .then(|| TRIAL_OVERHEAD + pace.server + at_pace(largest, pace.copy_bytes_per_second))
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::RawLevel;
+use crate::{LoadingPace, RawLevel};
 
 fn level(text: &str) -> Level {
     Level(text.to_owned())
@@ -16,6 +16,7 @@ fn offer() -> Offer {
         own_loop: false,
         size_usual: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
+        databases: LoadingPace::default(),
     }
 }
 
@@ -183,4 +184,23 @@ fn one_client_inserts_when_nothing_is_said() {
         raw(&[("workload", &[word])]).resolve(&offer(), &refuse).unwrap().workload.clients()
     };
     assert_eq!((clients("insert"), clients("tpcc"), clients("insert,clients=5")), (1, 8, 5));
+}
+
+#[test]
+fn a_budget_knows_what_a_databases_trial_takes_beside() {
+    let pace = LoadingPace {
+        load_bytes_per_second: 10_000_000,
+        copy_bytes_per_second: 100_000_000,
+        server: Nanos::from_secs(2),
+    };
+    let offer = Offer { databases: pace, ..offer() };
+    let raw = RawPlan {
+        budget: Some(Nanos::from_secs(600)),
+        // 500 MB.
+        ..raw(&[("workload", &["oltp_insert,tables=2,rows=1M"]), ("placebo", &["0", "1"])])
+    };
+    let plan = raw.resolve(&offer, &refuse).unwrap();
+    assert_eq!(plan.preparation, Nanos::from_secs(52));
+    assert_eq!(plan.timing.overhead, Nanos::from_millis(7300));
+    assert!(plan.total() <= Nanos::from_secs(600), "{:?}", plan.timing);
 }

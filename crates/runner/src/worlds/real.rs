@@ -10,7 +10,7 @@ use crate::{Live, Phase, Watcher, World, WorldError};
 use databases::{Databases, Servers};
 use host::{Changes, Host, QueueFolder, TargetKind};
 use load::{LoadError, LoadSpec};
-use plan::{Cell, EngineKind, Factor, Level, Offer, Plan, RawPlan};
+use plan::{Cell, EngineKind, Factor, Level, LoadingPace, Offer, Plan, RawPlan};
 use record::{Environment, Measurement};
 use stage::{Stage, Stages};
 use std::{
@@ -43,6 +43,13 @@ const SIZE_USUAL: Bytes = Bytes::from_gib(1);
 
 /// The speed at which files are laid out, for the time estimate: a slow disk's.
 const LAYOUT_BYTES_PER_SECOND: u64 = 100_000_000;
+
+/// What databases take beside what is measured: a slow disk's.
+const DATABASES: LoadingPace = LoadingPace {
+    load_bytes_per_second: 12_000_000,
+    copy_bytes_per_second: 100_000_000,
+    server: Nanos::from_secs(2),
+};
 
 impl RealWorld {
     /// Looks at the target; changes nothing.
@@ -139,6 +146,7 @@ impl World for RealWorld {
         let mut offer = settings::offer(self);
         offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
+        offer.databases = DATABASES;
         let (limit, why) = describe::size_limit(self)?;
         offer.size_usual = match self.chain.kind {
             // A small device is used whole.

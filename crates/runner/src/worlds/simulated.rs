@@ -318,6 +318,7 @@ impl World for SimulatedWorld {
             own_loop: false,
             // Nothing is laid out.
             layout_bytes_per_second: 0,
+            ..Offer::default()
         })
     }
 

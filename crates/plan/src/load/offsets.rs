@@ -1,12 +1,11 @@
-//! Where a client's next operation goes.
+//! Where a client's next operation goes: the patterns of docs/workload/pattern.md.
 
-use plan::{Order, Pattern};
+use crate::{Order, Pattern};
 use random::Stream;
 
-/// One client's sequence of operations: an offset, and whether it reads.
-pub(crate) struct Offsets {
+/// One client's sequence of operations: a block's number, and whether it is read.
+pub struct Offsets {
     blocks: u64,
-    block_size: u64,
     read_percent: u64,
     next: Next,
     stream: Stream,
@@ -22,12 +21,11 @@ enum Next {
 }
 
 impl Offsets {
-    /// Of client `client` of `clients`, over `blocks` blocks (at least one) from offset 0.
+    /// Of client `client` of `clients`, over `blocks` blocks (at least one).
     pub fn new(
         pattern: Pattern,
         (client, clients): (u32, u32),
         blocks: u64,
-        block_size: u64,
         stream: Stream,
     ) -> Self {
         let next = match pattern.order {
@@ -39,10 +37,12 @@ impl Offsets {
                 Next::Sequential { next: (0..streams).map(start).collect(), turn: 0 }
             }
         };
-        Offsets { blocks, block_size, read_percent: pattern.read_percent.into(), next, stream }
+        Offsets { blocks, read_percent: pattern.read_percent.into(), next, stream }
     }
 
-    /// The next operation's offset in bytes, and whether it reads.
+    /// The next operation's block, and whether it is read.
+    // It never ends, so an iterator would only make callers unwrap.
+    #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> (u64, bool) {
         let block = match &mut self.next {
@@ -59,7 +59,7 @@ impl Offsets {
             0 => false,
             percent => self.stream.below(100) < percent,
         };
-        (block * self.block_size, reads)
+        (block, reads)
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn offsets(pattern: &str, client: (u32, u32), blocks: u64) -> Offsets {
-        Offsets::new(pattern.parse().unwrap(), client, blocks, 4096, Stream::new(1, "test"))
+        Offsets::new(pattern.parse().unwrap(), client, blocks, Stream::new(1, "test"))
     }
 
     #[test]
@@ -76,9 +76,9 @@ mod tests {
         let mut offsets = offsets("randread", (0, 1), 10);
         let mut hits = [0; 10];
         for _ in 0..10_000 {
-            let (offset, reads) = offsets.next();
-            assert!(reads && offset % 4096 == 0);
-            hits[(offset / 4096) as usize] += 1;
+            let (block, reads) = offsets.next();
+            assert!(reads);
+            hits[block as usize] += 1;
         }
         assert!(hits.iter().all(|n| (850..1150).contains(n)), "{hits:?}");
     }
@@ -87,7 +87,7 @@ mod tests {
     fn sequential_streams_start_evenly_spread_and_wrap_at_the_end() {
         // Two clients of two streams over 8 blocks: the second client's start at 4 and 6.
         let mut offsets = offsets("write*2", (1, 2), 8);
-        let blocks: Vec<u64> = (0..10).map(|_| offsets.next().0 / 4096).collect();
+        let blocks: Vec<u64> = (0..10).map(|_| offsets.next().0).collect();
         assert_eq!(blocks, [4, 6, 5, 7, 6, 0, 7, 1, 0, 2]);
     }
 

@@ -1,0 +1,437 @@
+//! Databases: `--workload` in plan and compare, on private servers and on one that runs already.
+
+use crate::machine::{Ended, Loop, Place, has_loop_devices, unmount};
+use std::{
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+const SMALL: &str = "oltp_read_write,tables=2,rows=2000";
+const SHORT: [&str; 6] = ["--rounds", "2", "--measure", "1s", "--warmup", "200ms"];
+
+/// Whether this test can have a MariaDB; else it says so.
+fn has_mariadb(test: &str) -> bool {
+    let has = Path::new("/usr/sbin/mariadbd").is_file();
+    if !has {
+        println!("{test}: SKIPPED: needs the package mariadb-server");
+    }
+    has
+}
+
+fn has_postgresql(test: &str) -> bool {
+    let has = std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut all| all.next().is_some());
+    if !has {
+        println!("{test}: SKIPPED: needs the package postgresql");
+    }
+    has
+}
+
+fn compare(place: &Place, target: &Path, words: &[&str]) -> Ended {
+    let all: Vec<&str> =
+        ["compare", target.to_str().unwrap()].iter().chain(words).chain(&SHORT).copied().collect();
+    place.run(&all)
+}
+
+/// Servers whose configuration or data are in a folder of this test's.
+fn servers_of(folder: &Path) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
+        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        if !matches!(name.trim(), "mariadbd" | "postgres") {
+            continue;
+        }
+        // Either server works in its data directory.
+        let cwd = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        if cwd.starts_with(folder) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+fn left_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn nothing_is_left(place: &Place, folder: &Path) {
+    assert!(left_in(folder).is_empty(), "{:?}", left_in(folder));
+    assert!(servers_of(place.path()).is_empty(), "a server runs on");
+    let journals: Vec<String> =
+        left_in(&place.state()).into_iter().filter(|name| name.ends_with(".journal")).collect();
+    assert!(journals.is_empty(), "{journals:?}");
+}
+
+fn json(place: &Place) -> serde_json::Value {
+    serde_json::from_str(&place.run(&["report", "last", "--json"]).expect(0).out).unwrap()
+}
+
+#[test]
+fn from_a_workload_to_a_verdict_on_each_server() {
+    let test = "from_a_workload_to_a_verdict_on_each_server";
+    if !has_mariadb(test) || !has_postgresql(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    for server in ["mariadb", "postgresql"] {
+        let workload = format!("{SMALL},server={server}");
+        let words = ["--workload", &workload, "--clients", "2", "--placebo", "1"];
+        let ended = compare(&place, &folder, &words).expect(0);
+        for word in ["trans/s", "queries/s", "Verdict", "uniform keys"] {
+            assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+        }
+        assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+        assert!(ended.err.contains("tell"), "the server's configuration is told:\n{}", ended.err);
+        let summary = &json(&place)["analysis"]["groups"][0]["baseline"];
+        let per_second = summary["throughput"]["mean"].as_f64().unwrap();
+        let queries = summary["transactions"]["queries_per_second"].as_f64().unwrap();
+        let each = queries / per_second;
+        assert!((18.0..22.0).contains(&each), "20 statements a transaction: {each}");
+        let counters = summary["counters"].as_object().unwrap();
+        for name in [format!("{server}.fsyncs/s"), "server.cpus".to_owned()] {
+            assert!(counters[&name].as_f64().unwrap() > 0.0, "{name}");
+        }
+        let settings = json(&place)["environment"]["settings"].to_string();
+        assert!(settings.contains(&format!("{server}.max_connections")), "{settings}");
+        nothing_is_left(&place, &folder);
+    }
+    let csv = place.run(&["report", "last", "--csv"]).expect(0).out;
+    assert!(csv.lines().next().unwrap().contains(",transactions_per_second,"), "{csv}");
+}
+
+#[test]
+fn filesystems_schedulers_and_variables_are_factors() {
+    let test = "filesystems_schedulers_and_variables_are_factors";
+    if !has_mariadb(test) || !has_loop_devices(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let words = [
+        "--workload",
+        "insert,engine=myisam",
+        "--loop",
+        "--schedulers",
+        "none,mq-deadline",
+        "--variable",
+        "key_buffer_size=1048576,8388608",
+    ];
+    let ended = compare(&place, &folder, &words).expect(0);
+    for word in ["mq-deadline, key_buffer_size 8388608", "1 client"] {
+        assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(place.path().to_str().unwrap()), "a mount is left:\n{mounts}");
+    nothing_is_left(&place, &folder);
+}
+
+#[test]
+fn words_that_fit_no_server_are_refused_before_anything_is_made() {
+    let test = "words_that_fit_no_server_are_refused_before_anything_is_made";
+    if !has_mariadb(test) || !has_postgresql(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let plan = |words: &[&str]| {
+        let all: Vec<&str> =
+            ["plan", folder.to_str().unwrap(), "--workload"].iter().chain(words).copied().collect();
+        place.run(&all)
+    };
+    plan(&["oltp_readwrite"]).expect(2).complains_of(&["oltp_readwrite", "oltp_read_write"]);
+    let refused = |words: &[&str], complaint: &[&str]| {
+        plan(words).expect(2).complains_of(complaint);
+    };
+    refused(&[SMALL, "--variable", "innodb_io_capcity=5"], &["did you mean innodb_io_capacity"]);
+    refused(&[SMALL, "--variable", "innodb_flush_method=sometimes"], &["would not take"]);
+    refused(&[SMALL, "--variable", "socket=/tmp/x"], &["Spindle's to set"]);
+    let of_postgresql = "tpcc,server=postgresql,warehouses=1";
+    refused(&[of_postgresql, "--variable", "shared_bufers=1MB"], &["did you mean shared_buffers"]);
+    let wrong = "wal_sync_method=never";
+    refused(&[of_postgresql, "--variable", wrong], &["would not take", "fdatasync"]);
+    refused(&["tpcc,warehouses=90000"], &["does not fit", "free"]);
+    refused(&[SMALL, "--page-cache", "64M"], &["buffer pool"]);
+    refused(&["oltp_insert,server=mysql://u:secret@h/d"], &["SPINDLE_DATABASE_PASSWORD"]);
+    refused(&["oltp_insert,server=mysql://root@127.0.0.1:9/d"], &["is it running"]);
+    let all = ["oltp_insert", "--variable", "innodb_flush_method=fsync,O_DIRECT"];
+    let ended = plan(&all).expect(0);
+    assert!(ended.out.contains("innodb_flush_method fsync"), "{}", ended.out);
+    assert!(left_in(&folder).is_empty());
+}
+
+/// A comparison that goes on while the test does something.
+struct Under<'a> {
+    child: Child,
+    place: &'a Place,
+}
+
+impl Under<'_> {
+    fn begin<'a>(place: &'a Place, target: &Path, words: &[&str]) -> Under<'a> {
+        let all: Vec<&str> =
+            ["compare", target.to_str().unwrap()].iter().chain(words).copied().collect();
+        let mut command = place.spindle(&all);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Under { child, place }
+    }
+
+    /// The server of a trial: it works in a folder called `database`.
+    fn server(&mut self) -> u32 {
+        let begun = Instant::now();
+        loop {
+            let trial = servers_of(self.place.path()).into_iter().find(|pid| {
+                let cwd = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+                cwd.file_name().is_some_and(|name| name == "database")
+            });
+            if let Some(pid) = trial {
+                return pid;
+            }
+            assert!(self.child.try_wait().unwrap().is_none(), "it ended before its first trial");
+            assert!(begun.elapsed() < Duration::from_secs(120), "no trial begins");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn end(self) -> Ended {
+        Ended::of(self.child.wait_with_output().unwrap())
+    }
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+const PLACEBO: [&str; 8] =
+    ["--placebo", "1", "--rounds", "1", "--measure", "2s", "--warmup", "200ms"];
+
+#[test]
+fn a_server_that_is_killed_voids_its_trial_and_the_rest_goes_on() {
+    if !has_mariadb("a_server_that_is_killed_voids_its_trial_and_the_rest_goes_on") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let words = [&["--workload", SMALL][..], &PLACEBO].concat();
+    let mut under = Under::begin(&place, &folder, &words);
+    let pid = under.server();
+    // Once it answers and clients are at work.
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(pid, rustix::process::Signal::KILL);
+    let ended = under.end().expect(0);
+    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("1 trial not counted; void: the server ended (signal: 9"), "{text}");
+    assert!(ended.err.contains("does not count"), "{}", ended.err);
+    nothing_is_left(&place, &folder);
+}
+
+#[test]
+fn neither_an_interrupt_nor_a_kill_leaves_a_server() {
+    let test = "neither_an_interrupt_nor_a_kill_leaves_a_server";
+    if !has_mariadb(test) || !has_postgresql(test) {
+        return;
+    }
+    for (server, how) in [("mariadb", "kill"), ("postgresql", "kill"), ("mariadb", "interrupt")] {
+        let place = Place::new();
+        let folder = place.scratch();
+        let workload = format!("{SMALL},server={server}");
+        let words = [&["--workload", &workload][..], &PLACEBO].concat();
+        let mut under = Under::begin(&place, &folder, &words);
+        under.server();
+        std::thread::sleep(Duration::from_millis(300));
+        if how == "interrupt" {
+            signal(under.child.id(), rustix::process::Signal::INT);
+            under.end().expect(130);
+        } else {
+            under.child.kill().unwrap();
+            under.end();
+            let begun = Instant::now();
+            while !servers_of(place.path()).is_empty() {
+                assert!(begun.elapsed() < Duration::from_secs(10), "{server} outlives its maker");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            place.run(&["undo"]).expect(0);
+        }
+        nothing_is_left(&place, &folder);
+    }
+}
+
+#[test]
+fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
+    let test = "a_full_disk_voids_a_trial_in_the_servers_own_words";
+    if !has_mariadb(test) || !has_loop_devices(test) {
+        return;
+    }
+    let place = Place::new();
+    let file = place.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(1500 << 20).unwrap();
+    let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(&file).status().unwrap();
+    assert!(made.success());
+    let device = Loop::attach(&file, &[]);
+    let point = place.path().join("mounted");
+    std::fs::create_dir(&point).unwrap();
+    let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
+    assert!(mounted.success());
+    let inner = point.join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let long = ["--placebo", "1", "--rounds", "1", "--measure", "5s", "--warmup", "200ms"];
+    // Nothing waits for the disk, so that rows come fast enough to fill it.
+    let fast = ["--workload", "insert", "--variable", "innodb_flush_log_at_trx_commit=0"];
+    let words = [&fast[..], &long].concat();
+    let mut under = Under::begin(&place, &inner, &words);
+    under.server();
+    std::thread::sleep(Duration::from_millis(1500));
+    // Somebody else takes all that is free.
+    let filler = point.join("filler");
+    let room = rustix::fs::statvfs(&point).unwrap();
+    let full = std::fs::File::create(&filler).unwrap();
+    let all = room.f_bavail * room.f_frsize - (256 << 10);
+    rustix::fs::fallocate(&full, rustix::fs::FallocateFlags::empty(), 0, all).unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    drop(full);
+    std::fs::remove_file(&filler).unwrap();
+    let ended = under.end();
+    let text = (ended.out.clone() + &ended.err).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("a trial does not count"), "{text}");
+    assert!(text.contains("full") && text.contains("the server says: "), "{text}");
+    assert!(text.contains("Verdict"), "the rest goes on: {text}");
+    assert!(left_in(&inner).is_empty(), "{:?}", left_in(&inner));
+    unmount(point.to_str().unwrap());
+}
+
+#[test]
+fn corrupt_data_void_trials_in_the_servers_own_words() {
+    if !has_mariadb("corrupt_data_void_trials_in_the_servers_own_words") {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let words = [&["--workload", SMALL][..], &PLACEBO].concat();
+    let mut under = Under::begin(&place, &folder, &words);
+    under.server();
+    // The first trial runs on its copy; those that follow get what a bad disk made of the data.
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        let table = entry.path().join("loaded-0/sbtest/sbtest1.ibd");
+        if let Ok(mut bytes) = std::fs::read(&table) {
+            let from = 5 * 16384;
+            bytes[from..].iter_mut().step_by(64).for_each(|byte| *byte ^= 0x55);
+            std::fs::write(&table, bytes).unwrap();
+        }
+    }
+    let ended = under.end().expect(0);
+    let text = (ended.out + &ended.err).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("a trial does not count") && text.contains("orrupt"), "{text}");
+    assert!(text.contains("Verdict"), "the rest goes on: {text}");
+    nothing_is_left(&place, &folder);
+}
+
+/// A MariaDB that somebody else runs, on a port of this host.
+struct Foreign {
+    child: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl Foreign {
+    fn start(place: &Place) -> Foreign {
+        let folder = place.path().join("foreign");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let data = format!("--datadir={}", folder.join("data").display());
+        let root = rustix::process::getuid().is_root().then_some("--user=root");
+        let made = Command::new("mariadb-install-db")
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .arg(&data)
+            .args(root)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(made.unwrap().success());
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let child = Command::new("/usr/sbin/mariadbd")
+            .arg("--no-defaults")
+            .arg(&data)
+            .arg(format!("--socket={}", folder.join("socket").display()))
+            .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
+            .args(root)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let foreign = Foreign { child, folder, port };
+        let begun = Instant::now();
+        while foreign.sql("SELECT 1").is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let user = "CREATE USER me@localhost IDENTIFIED BY 'open sesame'; \
+                    GRANT ALL ON *.* TO me@localhost; CREATE DATABASE mine; \
+                    CREATE DATABASE empty";
+        foreign.sql(user).unwrap();
+        foreign
+    }
+
+    fn sql(&self, text: &str) -> Option<String> {
+        let output = Command::new("mariadb")
+            .args(["--no-defaults", "-u", "root", "-N", "-B"])
+            .arg(format!("--socket={}", self.folder.join("socket").display()))
+            .args(["-e", text])
+            .output()
+            .unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    }
+
+    fn compare(&self, place: &Place, database: &str, words: &[&str]) -> Ended {
+        let url = format!("server=mysql://me@127.0.0.1:{}/{database}", self.port);
+        let workload = format!("oltp_read_write,tables=2,rows=2000,clients=2,{url}");
+        let folder = place.scratch();
+        let all = [&["compare", folder.to_str().unwrap(), "--workload", &workload][..], words];
+        let all = [&all.concat()[..], &["--placebo", "1"], &SHORT].concat();
+        let mut command = place.spindle(&all);
+        Ended::of(command.env("SPINDLE_DATABASE_PASSWORD", "open sesame").output().unwrap())
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_server_that_runs_already_is_used_and_left_as_it_was() {
+    if !has_mariadb("a_server_that_runs_already_is_used_and_left_as_it_was") {
+        return;
+    }
+    let place = Place::new();
+    let foreign = Foreign::start(&place);
+    let ended = foreign.compare(&place, "empty", &[]).expect(0);
+    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the server is not Spindle's"), "{text}");
+    assert!(!text.contains("sesame"), "{text}");
+    assert_eq!(foreign.sql("SHOW TABLES IN empty").unwrap(), "");
+    // What somebody has there is neither used nor touched without consent.
+    foreign.sql("CREATE TABLE mine.dear (x INT); INSERT INTO mine.dear VALUES (7)").unwrap();
+    let refused = foreign.compare(&place, "mine", &[]).expect(2);
+    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
+    assert_eq!(foreign.sql("SELECT x FROM mine.dear").unwrap().trim(), "7");
+    // With consent its tables of the workload's names are used as they are, and stay.
+    let socket = format!("--mysql-socket={}", foreign.folder.join("socket").display());
+    let prepared = Command::new("sysbench")
+        .args(["oltp_read_write", &socket, "--mysql-user=root", "--mysql-db=mine"])
+        .args(["--tables=2", "--table-size=2000", "prepare"])
+        .output();
+    if let Ok(prepared) = prepared {
+        assert!(prepared.status.success());
+        foreign.compare(&place, "mine", &["--use-existing"]).expect(0);
+        assert_eq!(foreign.sql("SHOW TABLES IN mine").unwrap(), "dear\nsbtest1\nsbtest2\n");
+    }
+    let settings = foreign.compare(&place, "empty", &["--variable", "innodb_io_capacity=7"]);
+    settings.expect(2).complains_of(&["set it there yourself"]);
+}
