@@ -11,6 +11,7 @@ mod journal;
 mod pace;
 mod reading;
 mod run;
+mod submit;
 mod write_back;
 mod writing;
 
@@ -277,14 +278,6 @@ impl<D: Device + ?Sized> Machine<D> {
         self.set_timer(id, until);
     }
 
-    /// Has sectors of a file written past the page cache, without waiting; false when the task sleeps
-    /// for a request now. Pages never lie across a border of extents or stripes.
-    pub fn write_direct(&mut self, id: TaskId, file: u16, from: u64, to: u64) -> bool {
-        let start = self.files[file as usize].sector(from);
-        self.submit_own(id, Op::Write, start, to - from, false);
-        self.tasks[id as usize].asleep.is_none()
-    }
-
     /// Starts the kernel's own threads, in contexts after all others.
     pub fn start_threads(&mut self) {
         self.threads = true;
@@ -427,101 +420,6 @@ impl<D: Device + ?Sized> Machine<D> {
         self.sequence += 1;
         self.tasks[id as usize].timer = self.sequence;
         self.timers.push(Reverse((until.max(self.now), self.sequence, id)));
-    }
-
-    /// Hands a bio over; without a free request the task sleeps once its step is over.
-    fn submit(&mut self, id: TaskId, mut bio: Bio) {
-        let task = &mut self.tasks[id as usize];
-        bio.context = task.context;
-        task.plugged = true;
-        self.outstanding += 1;
-        match self.volume.submit(bio, self.now) {
-            Submitted::Accepted => {
-                self.hash.add(self.now, EventKind::Submitted, bio.start.0);
-            }
-            Submitted::MustWait => {
-                self.outstanding -= 1;
-                task.asleep = Some((bio, self.now));
-                self.hash.add(self.now, EventKind::Slept, bio.id);
-                self.sleepers[bio.context.process as usize].push_back(Sleeper::Task(id));
-            }
-        }
-    }
-
-    /// A bio of a task's own, for whose completion it waits.
-    fn submit_own(&mut self, id: TaskId, op: Op, start: u64, count: u64, fua: bool) {
-        self.tasks[id as usize].pending += 1;
-        let bio = Bio {
-            id: OF_TASK | u64::from(id),
-            op,
-            start: Sectors(start),
-            count: Sectors(count),
-            sync: true,
-            fua,
-            context: Context::default(),
-        };
-        self.submit(id, bio);
-    }
-
-    /// A flush of all devices, for whose end a task waits.
-    fn submit_flush(&mut self, id: TaskId) {
-        let task = &mut self.tasks[id as usize];
-        let bio = Bio {
-            id: OF_TASK | u64::from(id),
-            op: Op::Flush,
-            start: Sectors(0),
-            count: Sectors(0),
-            sync: true,
-            fua: false,
-            context: task.context,
-        };
-        task.plugged = true;
-        let flushes = self.volume.flush(bio, self.now);
-        task.pending += flushes;
-        self.outstanding += u64::from(flushes);
-        self.hash.add(self.now, EventKind::Submitted, u64::MAX);
-    }
-
-    /// Has a run's pages read or written; `sync`: somebody waits for it.
-    fn submit_run(&mut self, id: TaskId, run: Run, sync: bool) -> u32 {
-        let (file, first, count) = (run.file, run.first, run.count);
-        let op = if run.write { Op::Write } else { Op::Read };
-        let name = self.runs.begin(Run { live: true, ..run });
-        for index in first..first + count {
-            let Some(slot) = self.cache.peek(file, index) else { continue };
-            if op == Op::Write {
-                self.cache.begin_write(slot, name);
-                self.files[file as usize].dirty.remove(index);
-            } else {
-                let page = &mut self.cache[slot];
-                (page.run, page.reading) = (Some(name), true);
-            }
-        }
-        let start = self.files[file as usize].sector(u64::from(first) * PAGE_SECTORS);
-        let bio = Bio {
-            id: OF_RUN | u64::from(name),
-            op,
-            start: Sectors(start),
-            count: Sectors(u64::from(count) * PAGE_SECTORS),
-            sync,
-            fua: false,
-            context: Context::default(),
-        };
-        self.submit(id, bio);
-        name
-    }
-
-    fn wait_for_run(&mut self, id: TaskId, run: u32) {
-        self.runs.wait(run, id);
-        self.tasks[id as usize].pending += 1;
-    }
-
-    /// How many pages from `page` may go in one bio.
-    fn pages_in_bio(&self, file: u16, page: u32) -> u32 {
-        let file = &self.files[file as usize];
-        let start = file.sector(u64::from(page) * PAGE_SECTORS);
-        let room = (self.volume.room(start) / PAGE_SECTORS).max(1);
-        room.min(file.pages_together(page)).min(1 << 20) as u32
     }
 
     /// A client's slot on the direct path found no free request.
