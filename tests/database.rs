@@ -189,7 +189,12 @@ impl Under<'_> {
             if let Some(pid) = trial {
                 return pid;
             }
-            assert!(self.child.try_wait().unwrap().is_none(), "it ended before its first trial");
+            if self.child.try_wait().unwrap().is_some() {
+                let mut said = String::new();
+                let err = self.child.stderr.take().unwrap();
+                std::io::Read::read_to_string(&mut { err }, &mut said).unwrap();
+                panic!("it ended before its first trial: {said}");
+            }
             assert!(begun.elapsed() < Duration::from_secs(120), "no trial begins");
             std::thread::sleep(Duration::from_millis(10));
         }
