@@ -216,3 +216,43 @@ impl Scheduler for Kyber {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Kernel};
+
+    const READ: usize = 0;
+    const WRITE: usize = 1;
+
+    /// 500 reads and 500 writes: at the device, and in all, in ms; then the look.
+    fn window(kyber: &mut Kyber, reads: (f64, f64), writes: (f64, f64), at_ms: u64) -> [u32; 2] {
+        let now = Nanos::from_millis(at_ms);
+        for (domain, (io, total)) in [(READ, reads), (WRITE, writes)] {
+            let domain = &mut kyber.domains[domain];
+            let target = domain.target.unwrap();
+            for _ in 0..SAMPLES {
+                domain.io.add(Nanos::from_millis_f64(io), target, now);
+                domain.total.add(Nanos::from_millis_f64(total), target, now);
+            }
+        }
+        kyber.check(now);
+        [READ, WRITE].map(|domain| kyber.domains[domain].depth)
+    }
+
+    /// The worked example of docs/scheduler/kyber.md.
+    #[test]
+    fn depths_follow_the_latencies_of_all_domains() {
+        let config = Config::new(Kernel::V6_12, 1023).with_scheduler("kyber").resolve().unwrap();
+        let mut kyber = Kyber::new(&config);
+        // All is well: nothing changes.
+        assert_eq!(window(&mut kyber, (0.4, 0.4), (5.0, 5.0), 100), [256, 128]);
+        // Writes miss 10 ms: whoever has it easy makes room.
+        assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 200), [64, 128]);
+        assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 300), [16, 128]);
+        // The device is well again, but reads now wait for tokens: they get more.
+        assert_eq!(window(&mut kyber, (0.4, 5.0), (5.0, 5.0), 400), [32, 128]);
+        assert_eq!(window(&mut kyber, (0.4, 2.2), (5.0, 5.0), 500), [40, 128]);
+        assert_eq!(window(&mut kyber, (0.4, 1.9), (5.0, 5.0), 600), [40, 128]);
+    }
+}

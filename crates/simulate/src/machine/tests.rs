@@ -67,8 +67,8 @@ impl Versions {
             self.returned[at] = std::mem::take(&mut self.coming[at]);
         }
         if let Some(due) = self.syncing[task as usize].take() {
-            for page in 0..PAGES as usize {
-                assert!(self.device[page] >= due[page], "fsync returned without page {page}");
+            for (page, (device, due)) in self.device.iter().zip(due).enumerate() {
+                assert!(*device >= due, "fsync returned without page {page}");
             }
         }
     }
@@ -77,13 +77,19 @@ impl Versions {
 /// What a task is to do, and how long until the next looks for something to do.
 type Order = (u32, u8, u32, u64);
 
-fn play(kernel: Kernel, filesystem: Option<&str>, memory_pages: u64, orders: &[Order]) {
+fn play(
+    kernel: Kernel,
+    filesystem: Option<&str>,
+    (memory_pages, flusher): (u64, bool),
+    orders: &[Order],
+) {
     let stack = Stack {
         page_cache: Bytes(memory_pages * PAGE),
         filesystem: filesystem.map(|word| word.parse().unwrap()),
         ..Stack::default()
     };
-    let queue = Config::new(kernel, 4);
+    // A small pool: pages stay dirty while others are on their way.
+    let queue = Config::new(kernel, 1).with_scheduler(kernel.schedulers()[1]).with_nr_requests(4);
     let spec = Spec {
         workload: &Workload::default(),
         queue: &queue,
@@ -100,7 +106,11 @@ fn play(kernel: Kernel, filesystem: Option<&str>, memory_pages: u64, orders: &[O
     let volume = Volume::new(&queue, vec![device], None).unwrap();
     let contexts: Vec<Context> = (0..TASKS).map(Context::of).collect();
     let mut machine = Machine::new(volume, &spec, &contexts);
-    machine.start_threads();
+    match flusher || filesystem.is_some() || kernel >= Kernel::V3_10 {
+        true => machine.start_threads(),
+        // Only writers and fsync write back: dirty pages grow old.
+        false => machine.flusher.task = machine.join(Context::of(TASKS)),
+    }
     let mut versions = Versions {
         returned: [0; PAGES as usize],
         coming: [0; PAGES as usize],
@@ -124,8 +134,9 @@ fn play(kernel: Kernel, filesystem: Option<&str>, memory_pages: u64, orders: &[O
     let mut outcome = Outcome::default();
     let mut version = 0;
     // After the orders, long enough for the flusher and the journal to come to rest.
-    let rest = (0, 9, 0, 120_000_000u64);
-    for (task, what, page, wait_us) in orders.iter().copied().chain([rest]) {
+    let rest = (0, 9, 0, 60_000_000u64);
+    let last = (0, 7, 1, 60_000_000);
+    for (task, what, page, wait_us) in orders.iter().copied().chain([rest, last]) {
         let from = u64::from(page) * PAGE;
         let frame = match what {
             _ if busy[task as usize] => None,
@@ -171,6 +182,11 @@ fn play(kernel: Kernel, filesystem: Option<&str>, memory_pages: u64, orders: &[O
     assert_eq!(versions.device, versions.returned, "the device has what was written last");
 }
 
+/// Mostly none: calls come while others go on.
+fn wait() -> impl Strategy<Value = u64> {
+    prop_oneof![2 => Just(0), 2 => 0u64..300, 1 => 0u64..30_000]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -179,8 +195,9 @@ proptest! {
         kernel in prop::sample::select(Kernel::ALL.to_vec()),
         filesystem in prop::sample::select(vec![None, Some("ext3"), Some("ext4"), Some("xfs")]),
         memory in prop::sample::select(vec![16u64, 24, 1000]),
-        orders in prop::collection::vec((0..TASKS, 0u8..8, 0..PAGES, 0u64..30_000), 1..120),
+        flusher in any::<bool>(),
+        orders in prop::collection::vec((0..TASKS, 0u8..8, 0..PAGES, wait()), 1..200),
     ) {
-        play(kernel, filesystem, memory, &orders);
+        play(kernel, filesystem, (memory, flusher), &orders);
     }
 }

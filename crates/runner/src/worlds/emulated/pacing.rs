@@ -50,7 +50,18 @@ impl<'a> Pacing<'a> {
     }
 }
 
-/// By the names in docs/run-file.md.
+/// Below this many percent of idle processors, clients and kernel wait for one.
+const IDLE_LEAST: f64 = 5.0;
+
+/// How idle the host's processors were in the measured part, percent.
+fn mean_idle(measurement: &Measurement) -> Option<f64> {
+    let measured = measurement.counters.iter().filter(|sample| sample.at > 0.0);
+    let idle: Vec<f64> =
+        measured.filter_map(|sample| sample.values.get("cpu.%idle").copied()).collect();
+    (!idle.is_empty()).then(|| idle.iter().sum::<f64>() / idle.len() as f64)
+}
+
+/// By the names in docs/emulated.md.
 fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
     let late = &now.lateness;
     let mut values = BTreeMap::from([
@@ -76,6 +87,14 @@ impl Told {
     pub fn enter(self, measurement: &mut Measurement) {
         for (sample, values) in measurement.counters.iter_mut().zip(self.samples) {
             sample.values.extend(values);
+        }
+        if let Some(idle) = mean_idle(measurement)
+            && idle < IDLE_LEAST
+        {
+            measurement.warnings.push(format!(
+                "the host's processors were {idle:.0} % idle: they, more than the model, may have set \
+                 these figures (the model's own times were kept)"
+            ));
         }
         if !self.last.real_time {
             measurement.warnings.push(
