@@ -189,7 +189,12 @@ impl Under<'_> {
             if let Some(pid) = trial {
                 return pid;
             }
-            assert!(self.child.try_wait().unwrap().is_none(), "it ended before its first trial");
+            if self.child.try_wait().unwrap().is_some() {
+                let mut said = String::new();
+                let err = self.child.stderr.take().unwrap();
+                std::io::Read::read_to_string(&mut { err }, &mut said).unwrap();
+                panic!("it ended before its first trial: {said}");
+            }
             assert!(begun.elapsed() < Duration::from_secs(120), "no trial begins");
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -275,6 +280,7 @@ fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
     std::fs::create_dir(&point).unwrap();
     let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
     assert!(mounted.success());
+    let mounted = Mounted(point.clone());
     let inner = point.join("inner");
     std::fs::create_dir(&inner).unwrap();
     let long = ["--placebo", "1", "--rounds", "1", "--measure", "5s", "--warmup", "200ms"];
@@ -299,7 +305,20 @@ fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
     assert!(text.contains("full") && text.contains("the server says: "), "{text}");
     assert!(text.contains("Verdict"), "the rest goes on: {text}");
     assert!(left_in(&inner).is_empty(), "{:?}", left_in(&inner));
-    unmount(point.to_str().unwrap());
+    drop(mounted);
+}
+
+/// Unmounted in the end, however the test ends; before its loop device goes.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        } else {
+            unmount(self.0.to_str().unwrap());
+        }
+    }
 }
 
 #[test]
