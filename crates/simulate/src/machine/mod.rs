@@ -25,18 +25,18 @@ use crate::events::{EventHash, EventKind};
 use crate::spec::Spec;
 use crate::stack::{JOURNAL, Rules};
 use crate::volume::Volume;
-use blocklayer::{Bio, BioDone, Context, Kernel, Submitted};
-use device::{Device, Op, Path};
+use blocklayer::{Bio, BioDone, Context, Kernel};
+use device::{Device, Path};
 use journal::{Commit, Journal};
 use pace::Pace;
 use plan::Mechanism;
 use reading::Reader;
-use run::{Run, Runs};
+use run::Runs;
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
-use units::{Nanos, Sectors};
+use units::Nanos;
 use write_back::{Flusher, Patrol, WriteOut};
 
 /// A task's place in [`Machine::tasks`]. The first are the clients' operations, by slot.

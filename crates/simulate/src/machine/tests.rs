@@ -6,7 +6,7 @@ use blocklayer::{Config, Outcome};
 use plan::Workload;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use units::Bytes;
+use units::{Bytes, Sectors};
 
 const PAGES: u32 = 40;
 const TASKS: u32 = 3;
