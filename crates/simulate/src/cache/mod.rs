@@ -230,6 +230,8 @@ impl Cache {
             self.unlink(slot);
             if page.dirty || page.run.is_some() {
                 self.link(slot);
+                // An inactive list of nothing but such pages must not hide clean active ones.
+                self.deactivate_oldest();
             } else if page.referenced {
                 let page = &mut self.pages[slot as usize];
                 (page.referenced, page.active) = (false, true);

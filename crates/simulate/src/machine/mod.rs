@@ -478,7 +478,8 @@ impl<D: Device + ?Sized> Machine<D> {
     fn end_run(&mut self, name: u32) {
         let mut run = self.runs.end(name);
         for index in run.first..run.first + run.count {
-            if let Some(slot) = self.cache.peek(run.file, index) {
+            let slot = self.cache.peek(run.file, index);
+            if let Some(slot) = slot.filter(|slot| self.cache[*slot].run == Some(name)) {
                 self.cache.end_run(slot, run.write);
             }
         }

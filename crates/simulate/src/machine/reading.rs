@@ -98,10 +98,10 @@ impl<D: Device + ?Sized> Machine<D> {
             }
             let most = self.pages_in_bio(file, page).min(last - page);
             let mut count = 0;
-            while count < most
-                && self.cache.peek(file, page + count).is_none()
-                && self.cache.insert(file, page + count).is_some()
-            {
+            while count < most && self.cache.peek(file, page + count).is_none() {
+                let Some(slot) = self.cache.insert(file, page + count) else { break };
+                // Taken already, lest the next page takes its place.
+                self.cache[slot].run = Some(u32::MAX);
                 count += 1;
             }
             if count == 0 {

@@ -177,7 +177,15 @@ fn play(
         machine.now = until;
         assert!(machine.cache.len() <= memory_pages.max(16));
     }
-    assert!(busy.iter().all(|busy| !busy), "a call never ended");
+    let open = || {
+        format!(
+            "{:?}, {} dirty, {} under write",
+            &machine.tasks[..TASKS as usize],
+            machine.cache.dirty(),
+            machine.cache.under_write()
+        )
+    };
+    assert!(busy.iter().all(|busy| !busy), "a call never ended: {}", open());
     assert_eq!((machine.cache.dirty(), machine.cache.under_write()), (0, 0), "never written back");
     assert_eq!(versions.device, versions.returned, "the device has what was written last");
 }
