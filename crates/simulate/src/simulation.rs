@@ -1,17 +1,19 @@
 //! The loop: clients, block layer and device from event to event.
 
-use crate::client::{Crowd, Operation};
+mod beginning;
+mod ending;
+
+use crate::client::Crowd;
 use crate::counters::Sampling;
-use crate::database::{Server, Stage};
+use crate::database::Server;
 use crate::events::EventKind;
 use crate::log::Recorder;
-use crate::machine::{DirectCall, DirectStage, Frame, Machine, ReadCall, SyncCall, WriteCall};
-use crate::replay::{Ended, Next, Replaying, moves_data};
+use crate::machine::Machine;
+use crate::replay::{Ended, Replaying};
 use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
-use crate::warnings::{warn, warn_of_backlog};
-use blocklayer::{Bio, BioDone, Outcome, Submitted};
+use blocklayer::{Bio, BioDone, Outcome};
 use device::{Device, Op, Path};
 use record::{Measurement, Second};
 use std::{
@@ -310,192 +312,6 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.make_ready(client);
     }
 
-    /// Lets every client that is ready begin what it can, and then hand it all over.
-    #[inline]
-    fn begin_what_may(&mut self) {
-        let mut ready = std::mem::take(&mut self.ready);
-        while !ready.is_empty() {
-            for client in ready.drain(..) {
-                self.crowd.clients[client as usize].ready = false;
-                if self.begin(client) {
-                    let process = self.crowd.clients[client as usize].context.process;
-                    self.machine.volume.unplug(process, self.now);
-                }
-            }
-            // One may have made way for another.
-            std::mem::swap(&mut ready, &mut self.ready);
-        }
-        self.ready = ready;
-    }
-
-    /// All free slots in a closed loop; what is due, where a rate is offered. Says whether anything
-    /// began.
-    #[inline]
-    fn begin(&mut self, at: u32) -> bool {
-        let mut began = false;
-        loop {
-            let client = &mut self.crowd.clients[at as usize];
-            if client.asleep {
-                return began;
-            }
-            let Some(&slot) = client.free.last() else { return began };
-            if client.job == 0 && self.replay.is_some() {
-                if !self.begin_recorded(at, slot) {
-                    return began;
-                }
-                began = true;
-                continue;
-            }
-            let mut intended = self.now;
-            if let Some(schedule) = &mut client.schedule {
-                intended = schedule.next();
-                if intended > self.now {
-                    if !client.armed {
-                        client.armed = true;
-                        self.wait(intended, Wait::Arrival(at));
-                    }
-                    return began;
-                }
-                schedule.take();
-            }
-            client.free.pop();
-            let (block, reads) = client.offsets.next();
-            let start = block * self.crowd.rules[client.job].sectors;
-            self.crowd.operations[slot as usize] = Operation {
-                client: at,
-                reads,
-                start,
-                sectors: self.crowd.rules[client.job].sectors,
-                recorded: None,
-                intended,
-                submitted: self.now,
-                handed: 0,
-                pieces: 0,
-                slept: Nanos::ZERO,
-                flushing: None,
-                failed: false,
-                busy: true,
-            };
-            match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
-                true => self.call(slot),
-                false => self.hand_over(slot),
-            }
-            began = true;
-        }
-    }
-
-    /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
-    fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
-        let Some(replay) = &mut self.replay else { return false };
-        let client = &mut self.crowd.clients[at as usize];
-        let (entry, intended) = match replay.next(at, self.now) {
-            Next::Begin(entry, intended) => (entry, intended),
-            Next::At(due) => {
-                if !client.armed {
-                    client.armed = true;
-                    self.wait(due, Wait::Arrival(at));
-                }
-                return false;
-            }
-            Next::Nothing => return false,
-        };
-        client.free.pop();
-        let turn = replay.took(at);
-        self.crowd.operations[slot as usize] = Operation {
-            client: at,
-            reads: entry.op == trace::TraceOp::Read,
-            start: entry.start.0,
-            sectors: entry.count.0,
-            recorded: Some((entry.at, entry.service)),
-            intended,
-            submitted: self.now,
-            handed: 0,
-            pieces: 0,
-            slept: Nanos::ZERO,
-            flushing: None,
-            failed: false,
-            busy: true,
-        };
-        match moves_data(&entry) {
-            true => self.hand_over(slot),
-            false => self.flush(slot, self.now),
-        }
-        if let Some(turn) = turn.filter(|turn| *turn != at) {
-            self.make_ready(turn);
-        }
-        true
-    }
-
-    /// Has the machine do an operation: the system calls that it consists of.
-    fn call(&mut self, slot: u32) {
-        let operation = &self.crowd.operations[slot as usize];
-        let client = &mut self.crowd.clients[operation.client as usize];
-        let rules = &self.crowd.rules[client.job];
-        if client.job == 0 && self.machine.server.is_some() {
-            self.machine.start(slot, &[Frame::Server(Stage::Begin)]);
-            return;
-        }
-        let (start, end) = (operation.start, operation.start + rules.sectors);
-        let op = if operation.reads { Op::Read } else { Op::Write };
-        let stage = DirectStage::default();
-        let direct = rules.direct && !self.machine.rules.direct_is_buffered;
-        let moves = match (direct, operation.reads) {
-            (true, _) => {
-                Frame::Direct(DirectCall { op, file: 0, start, end, fua: rules.fua_of(op), stage })
-            }
-            (false, true) => {
-                let (page, end) = ((start / 8) as u32, end.div_ceil(8) as u32);
-                Frame::Read(ReadCall { file: 0, page, end, counted: false })
-            }
-            (false, false) => Frame::Write(WriteCall::new(0, start * 512, end * 512)),
-        };
-        let due = !operation.reads
-            && rules.sync_every.is_some_and(|every| {
-                client.writes_since_flush += 1;
-                client.writes_since_flush >= every
-            });
-        if due {
-            client.writes_since_flush = 0;
-            let sync = Frame::Sync(SyncCall::new(0, rules.data_only));
-            self.machine.start(slot, &[sync, moves]);
-        } else {
-            self.machine.start(slot, &[moves]);
-        }
-    }
-
-    /// Hands over what is left of an operation, in bios of at most a request's size.
-    #[inline]
-    fn hand_over(&mut self, slot: u32) {
-        let operation = &mut self.crowd.operations[slot as usize];
-        let client = &mut self.crowd.clients[operation.client as usize];
-        let rules = &self.crowd.rules[client.job];
-        while operation.handed < operation.sectors {
-            let start = operation.start + operation.handed;
-            let count = (operation.sectors - operation.handed).min(self.machine.volume.room(start));
-            let bio = Bio {
-                id: u64::from(slot),
-                op: if operation.reads { Op::Read } else { Op::Write },
-                start: Sectors(start),
-                count: Sectors(count),
-                // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
-                sync: true,
-                fua: rules.fua && !operation.reads,
-                context: client.context,
-            };
-            if self.machine.volume.submit(bio, self.now) == Submitted::MustWait {
-                self.machine.hash.add(self.now, EventKind::Slept, u64::from(slot));
-                client.asleep = true;
-                operation.slept = self.now;
-                self.machine.sleep_slot(client.context.process, slot);
-                return;
-            }
-            self.machine.hash.add(self.now, EventKind::Submitted, bio.start.0);
-            operation.handed += count;
-            operation.pieces += 1;
-            self.machine.outstanding += 1;
-        }
-    }
-
     /// The oldest sleeper of a context goes on where it stopped.
     fn wake(&mut self, context: u32) {
         let Some(slot) = self.machine.wake(context) else { return };
@@ -596,75 +412,5 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             Nanos::ZERO => self.free(slot),
             turnaround => self.wait((at + turnaround).max(self.now), Wait::Turnaround(slot)),
         }
-    }
-
-    fn result(self) -> Simulated {
-        let span = self.now - self.spec.warmup;
-        let mut warnings = Vec::new();
-        let backlogs: Vec<(u64, Nanos)> =
-            (0..self.tallies.len()).map(|j| self.backlog(j)).collect();
-        let oldest: Vec<Nanos> = (0..self.tallies.len()).map(|job| self.oldest(job)).collect();
-        let open: Vec<bool> = self.crowd.rules.iter().map(|rules| rules.open).collect();
-        let mut jobs = Vec::new();
-        let roles = ["the job", "the background job"];
-        let mut transactions = None;
-        for (at, tally) in self.tallies.into_iter().enumerate() {
-            let (job, of_database) = tally.measurement();
-            if of_database.is_some() {
-                transactions = of_database;
-                jobs.push(job);
-                continue;
-            }
-            warn(&mut warnings, roles[at], &job, span, oldest[at]);
-            if open[at] {
-                warn_of_backlog(&mut warnings, roles[at], backlogs[at]);
-            }
-            jobs.push(job);
-        }
-        let background = (jobs.len() > 1).then(|| jobs.remove(1));
-        Simulated {
-            measurement: Measurement {
-                span,
-                job: jobs.remove(0),
-                background,
-                seconds: self.seconds,
-                transactions,
-                counters: self.sampling.samples(),
-                warnings,
-                events: Some(self.log.log(self.machine.hash.value())),
-                ..Measurement::default()
-            },
-            operations: self.operations,
-        }
-    }
-
-    fn in_flight(&self, job: usize) -> impl Iterator<Item = &Operation> {
-        let of_job = move |operation: &&Operation| {
-            operation.busy && self.crowd.clients[operation.client as usize].job == job
-        };
-        self.crowd.operations.iter().filter(of_job)
-    }
-
-    /// For how long the oldest operation that is not done has been going on.
-    fn oldest(&self, job: usize) -> Nanos {
-        let submitted = self.in_flight(job).map(|operation| operation.submitted).min();
-        submitted.map_or(Nanos::ZERO, |submitted| self.now - submitted)
-    }
-
-    /// What was to begin before the end and is not done, and since when the first of them is due.
-    fn backlog(&self, job: usize) -> (u64, Nanos) {
-        let mut first = self.in_flight(job).map(|operation| operation.intended).min();
-        let mut count = self.in_flight(job).count() as u64;
-        for client in self.crowd.clients.iter().filter(|client| client.job == job) {
-            let Some(schedule) = &client.schedule else { continue };
-            count += schedule.due_before(self.now);
-            first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));
-        }
-        if let Some(replay) = self.replay.as_ref().filter(|_| job == 0) {
-            let (waiting, due) = replay.backlog(self.now);
-            count += waiting;
-            first = due.map(|due| first.map_or(due, |first| first.min(due))).or(first);
-        }
-        (count, first.map_or(Nanos::ZERO, |first| self.now.saturating_sub(first)))
     }
 }

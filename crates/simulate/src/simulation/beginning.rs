@@ -1,0 +1,199 @@
+//! What clients begin: operations of jobs and of traces, handed to the machine or to the block layer.
+
+use super::{Simulation, Wait};
+use crate::client::Operation;
+use crate::database::Stage;
+use crate::events::EventKind;
+use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCall};
+use crate::replay::{Next, moves_data};
+use blocklayer::{Bio, Submitted};
+use device::{Device, Op};
+use units::{Nanos, Sectors};
+
+impl<D: Device + ?Sized> Simulation<'_, D> {
+    /// Lets every client that is ready begin what it can, and then hand it all over.
+    #[inline]
+    pub(super) fn begin_what_may(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        while !ready.is_empty() {
+            for client in ready.drain(..) {
+                self.crowd.clients[client as usize].ready = false;
+                if self.begin(client) {
+                    let process = self.crowd.clients[client as usize].context.process;
+                    self.machine.volume.unplug(process, self.now);
+                }
+            }
+            // One may have made way for another.
+            std::mem::swap(&mut ready, &mut self.ready);
+        }
+        self.ready = ready;
+    }
+
+    /// All free slots in a closed loop; what is due, where a rate is offered. Says whether anything
+    /// began.
+    #[inline]
+    fn begin(&mut self, at: u32) -> bool {
+        let mut began = false;
+        loop {
+            let client = &mut self.crowd.clients[at as usize];
+            if client.asleep {
+                return began;
+            }
+            let Some(&slot) = client.free.last() else { return began };
+            if client.job == 0 && self.replay.is_some() {
+                if !self.begin_recorded(at, slot) {
+                    return began;
+                }
+                began = true;
+                continue;
+            }
+            let mut intended = self.now;
+            if let Some(schedule) = &mut client.schedule {
+                intended = schedule.next();
+                if intended > self.now {
+                    if !client.armed {
+                        client.armed = true;
+                        self.wait(intended, Wait::Arrival(at));
+                    }
+                    return began;
+                }
+                schedule.take();
+            }
+            client.free.pop();
+            let (block, reads) = client.offsets.next();
+            let start = block * self.crowd.rules[client.job].sectors;
+            self.crowd.operations[slot as usize] = Operation {
+                client: at,
+                reads,
+                start,
+                sectors: self.crowd.rules[client.job].sectors,
+                recorded: None,
+                intended,
+                submitted: self.now,
+                handed: 0,
+                pieces: 0,
+                slept: Nanos::ZERO,
+                flushing: None,
+                failed: false,
+                busy: true,
+            };
+            match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
+                true => self.call(slot),
+                false => self.hand_over(slot),
+            }
+            began = true;
+        }
+    }
+
+    /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
+    fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
+        let Some(replay) = &mut self.replay else { return false };
+        let client = &mut self.crowd.clients[at as usize];
+        let (entry, intended) = match replay.next(at, self.now) {
+            Next::Begin(entry, intended) => (entry, intended),
+            Next::At(due) => {
+                if !client.armed {
+                    client.armed = true;
+                    self.wait(due, Wait::Arrival(at));
+                }
+                return false;
+            }
+            Next::Nothing => return false,
+        };
+        client.free.pop();
+        let turn = replay.took(at);
+        self.crowd.operations[slot as usize] = Operation {
+            client: at,
+            reads: entry.op == trace::TraceOp::Read,
+            start: entry.start.0,
+            sectors: entry.count.0,
+            recorded: Some((entry.at, entry.service)),
+            intended,
+            submitted: self.now,
+            handed: 0,
+            pieces: 0,
+            slept: Nanos::ZERO,
+            flushing: None,
+            failed: false,
+            busy: true,
+        };
+        match moves_data(&entry) {
+            true => self.hand_over(slot),
+            false => self.flush(slot, self.now),
+        }
+        if let Some(turn) = turn.filter(|turn| *turn != at) {
+            self.make_ready(turn);
+        }
+        true
+    }
+
+    /// Has the machine do an operation: the system calls that it consists of.
+    fn call(&mut self, slot: u32) {
+        let operation = &self.crowd.operations[slot as usize];
+        let client = &mut self.crowd.clients[operation.client as usize];
+        let rules = &self.crowd.rules[client.job];
+        if client.job == 0 && self.machine.server.is_some() {
+            self.machine.start(slot, &[Frame::Server(Stage::Begin)]);
+            return;
+        }
+        let (start, end) = (operation.start, operation.start + rules.sectors);
+        let op = if operation.reads { Op::Read } else { Op::Write };
+        let stage = DirectStage::default();
+        let direct = rules.direct && !self.machine.rules.direct_is_buffered;
+        let moves = match (direct, operation.reads) {
+            (true, _) => {
+                Frame::Direct(DirectCall { op, file: 0, start, end, fua: rules.fua_of(op), stage })
+            }
+            (false, true) => {
+                let (page, end) = ((start / 8) as u32, end.div_ceil(8) as u32);
+                Frame::Read(ReadCall { file: 0, page, end, counted: false })
+            }
+            (false, false) => Frame::Write(WriteCall::new(0, start * 512, end * 512)),
+        };
+        let due = !operation.reads
+            && rules.sync_every.is_some_and(|every| {
+                client.writes_since_flush += 1;
+                client.writes_since_flush >= every
+            });
+        if due {
+            client.writes_since_flush = 0;
+            let sync = Frame::Sync(SyncCall::new(0, rules.data_only));
+            self.machine.start(slot, &[sync, moves]);
+        } else {
+            self.machine.start(slot, &[moves]);
+        }
+    }
+
+    /// Hands over what is left of an operation, in bios of at most a request's size.
+    #[inline]
+    pub(super) fn hand_over(&mut self, slot: u32) {
+        let operation = &mut self.crowd.operations[slot as usize];
+        let client = &mut self.crowd.clients[operation.client as usize];
+        let rules = &self.crowd.rules[client.job];
+        while operation.handed < operation.sectors {
+            let start = operation.start + operation.handed;
+            let count = (operation.sectors - operation.handed).min(self.machine.volume.room(start));
+            let bio = Bio {
+                id: u64::from(slot),
+                op: if operation.reads { Op::Read } else { Op::Write },
+                start: Sectors(start),
+                count: Sectors(count),
+                // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
+                sync: true,
+                fua: rules.fua && !operation.reads,
+                context: client.context,
+            };
+            if self.machine.volume.submit(bio, self.now) == Submitted::MustWait {
+                self.machine.hash.add(self.now, EventKind::Slept, u64::from(slot));
+                client.asleep = true;
+                operation.slept = self.now;
+                self.machine.sleep_slot(client.context.process, slot);
+                return;
+            }
+            self.machine.hash.add(self.now, EventKind::Submitted, bio.start.0);
+            operation.handed += count;
+            operation.pieces += 1;
+            self.machine.outstanding += 1;
+        }
+    }
+}
