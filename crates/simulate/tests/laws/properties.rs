@@ -59,13 +59,17 @@ proptest! {
         let mean = measurement.job.latency().mean().unwrap().as_secs_f64();
         let outstanding = done / 20.0 * (mean + turnaround as f64 / 1e6);
         let expected = f64::from(job.clients * job.depth);
-        let edge = expected / done;
+        // At either end of the trial each may have one under way: what it waited before the
+        // beginning counts, and what it has waited at the end does not. None of them for longer than
+        // the longest, or a warning says so.
+        let longest = measurement.job.latency().max().unwrap().as_secs_f64();
+        let edge = (longest + turnaround as f64 / 1e6) / 20.0;
         let off = outstanding / expected - 1.0;
-        prop_assert!(off < BINS + 2.0 * edge, "{outstanding} instead of {expected} outstanding");
+        prop_assert!(off < BINS + edge, "{outstanding} instead of {expected} outstanding");
         // A client that sleeps for a request holds back what else it would begin.
         let sleeps = measurement.counters.iter().any(|s| s.values["sim.sleeps/s"] > 0.0);
-        if job.depth == 1 || !sleeps {
-            prop_assert!(-off < BINS + 2.0 * edge, "{outstanding} instead of {expected}");
+        if (job.depth == 1 || !sleeps) && measurement.warnings.is_empty() {
+            prop_assert!(-off < BINS + edge, "{outstanding} instead of {expected}");
         }
 
         // A merge keeps the bytes: what operations moved, requests moved, but for what is in
