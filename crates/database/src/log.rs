@@ -32,6 +32,18 @@ pub fn trouble(log: &Path) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join(" / "))
 }
 
+/// Why a program ended: the lines that say ERROR, at most three, or else its last ones.
+pub fn complaint(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let errors: Vec<&str> =
+        text.lines().filter(|line| line.contains("ERROR")).take(3).map(str::trim).collect();
+    match errors.is_empty() {
+        true => last_words(log),
+        false => errors.join(" / "),
+    }
+}
+
 /// The last lines, where there is no sign of trouble among them.
 pub fn last_words(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
@@ -55,6 +67,7 @@ mod tests {
         let log = folder.path().join("log");
         std::fs::write(&log, "[Note] ready\nERROR:  deadlock detected\n").unwrap();
         assert_eq!(trouble(&log), None);
+        assert_eq!(complaint(&log), "ERROR:  deadlock detected");
         assert_eq!(last_words(&log), "[Note] ready / ERROR:  deadlock detected");
         std::fs::write(&log, "[Note] x\n[ERROR] InnoDB: Page [page id: 1] is corrupted\n").unwrap();
         assert_eq!(trouble(&log).unwrap(), "[ERROR] InnoDB: Page [page id: 1] is corrupted");

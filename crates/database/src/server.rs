@@ -199,7 +199,7 @@ impl Programs {
             return Err(DatabaseError::Server(format!(
                 "{} could not make its data directory: {}",
                 self.title(),
-                crate::log::last_words(&log)
+                crate::log::complaint(&log)
             )));
         }
         let workers = 16;

@@ -110,6 +110,8 @@ impl MariaDb {
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", place.data.display()))
+            // A server that starts removes the temporary tables that it finds: others' too, in /tmp.
+            .arg(format!("--tmpdir={}", place.run.display()))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             .args(as_root());
         for (name, value) in shaping.iter().filter(|(name, _)| *name != "default_storage_engine") {
