@@ -27,3 +27,17 @@ pub fn open(target: &str, raw: &RawPlan) -> Result<Box<dyn World>, WorldError> {
         _ => Ok(Box::new(real::RealWorld::open(target, raw)?)),
     }
 }
+
+/// What a world could not undo in the end; `undone` is what should have been: put back, taken down.
+fn left_behind(report: &host::UndoReport, undone: &str) -> WorldError {
+    let left: Vec<String> = report
+        .steps
+        .iter()
+        .filter(|step| !step.outcome.is_right())
+        .map(|step| format!("{}: {}", step.what, step.outcome))
+        .collect();
+    WorldError::Fatal(format!(
+        "not everything could be {undone}: {}; `spindle undo` tries again",
+        left.join("; ")
+    ))
+}

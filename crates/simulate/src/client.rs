@@ -112,6 +112,27 @@ pub(crate) struct Operation {
     pub busy: bool,
 }
 
+impl Operation {
+    /// Of a client's, meant for `intended` and begun at `now`; where it goes is still to be said.
+    pub fn begun(client: u32, intended: Nanos, now: Nanos) -> Self {
+        Operation {
+            client,
+            reads: true,
+            start: 0,
+            sectors: 0,
+            recorded: None,
+            intended,
+            submitted: now,
+            handed: 0,
+            pieces: 0,
+            slept: Nanos::ZERO,
+            flushing: None,
+            failed: false,
+            busy: true,
+        }
+    }
+}
+
 /// All clients of a spec, with their operations' slots.
 pub(crate) struct Crowd {
     pub clients: Vec<Client>,
@@ -158,19 +179,8 @@ impl Crowd {
             let place = (client, job.clients);
             let first = self.operations.len() as u32;
             let idle = Operation {
-                client: self.clients.len() as u32,
-                reads: true,
-                start: 0,
-                sectors: 0,
-                recorded: None,
-                intended: Nanos::ZERO,
-                submitted: Nanos::ZERO,
-                handed: 0,
-                pieces: 0,
-                slept: Nanos::ZERO,
-                flushing: None,
-                failed: false,
                 busy: false,
+                ..Operation::begun(self.clients.len() as u32, Nanos::ZERO, Nanos::ZERO)
             };
             self.operations.extend(std::iter::repeat_n(idle, job.depth as usize));
             self.clients.push(Client {

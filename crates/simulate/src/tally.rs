@@ -40,7 +40,7 @@ pub(crate) struct Tally {
     shares: Vec<(u64, u64)>,
     failed: u64,
     /// Operations are a database's transactions, called so.
-    transactions: Option<&'static str>,
+    transactions: Option<DatabaseKind>,
     second: CurrentSecond,
 }
 
@@ -78,16 +78,7 @@ impl Tally {
 
     /// Of a database's clients.
     pub fn of_transactions(kind: DatabaseKind, clients: u32, open: bool) -> Self {
-        let name = match kind {
-            DatabaseKind::OltpReadOnly => "oltp_read_only",
-            DatabaseKind::OltpWriteOnly => "oltp_write_only",
-            DatabaseKind::OltpReadWrite => "oltp_read_write",
-            DatabaseKind::OltpPointSelect => "oltp_point_select",
-            DatabaseKind::OltpInsert => "oltp_insert",
-            DatabaseKind::Tpcc => "tpcc",
-            DatabaseKind::Insert => "insert",
-        };
-        Tally { transactions: Some(name), ..Tally::new(clients, open) }
+        Tally { transactions: Some(kind), ..Tally::new(clients, open) }
     }
 
     /// Counts one, into the whole only when `measuring`.
@@ -144,7 +135,7 @@ impl Tally {
 
     /// What the job did, or its database's clients.
     pub fn measurement(self) -> (JobMeasurement, Option<Transactions>) {
-        let Some(name) = self.transactions else { return (self.job(), None) };
+        let Some(kind) = self.transactions else { return (self.job(), None) };
         let mut all = self.reads;
         all.service.merge(&self.writes.service);
         if let (Some(all), Some(writes)) = (&mut all.response, &self.writes.response) {
@@ -157,7 +148,7 @@ impl Tally {
             response: all.response,
         };
         let transactions = Transactions {
-            types: [(name.to_owned(), of_type)].into(),
+            types: [(kind.to_string(), of_type)].into(),
             clients: self.shares.iter().map(|(transactions, _)| *transactions).collect(),
             ..Transactions::default()
         };

@@ -340,16 +340,7 @@ impl World for EmulatedWorld {
         if report.is_complete() {
             return restored;
         }
-        let left: Vec<String> = report
-            .steps
-            .iter()
-            .filter(|step| !step.outcome.is_right())
-            .map(|step| format!("{}: {}", step.what, step.outcome))
-            .collect();
-        Err(WorldError::Fatal(format!(
-            "not everything could be taken down: {}; `spindle undo` tries again",
-            left.join("; ")
-        )))
+        Err(super::left_behind(&report, "taken down"))
     }
 }
 

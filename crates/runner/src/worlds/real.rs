@@ -282,16 +282,7 @@ impl World for RealWorld {
         if report.is_complete() {
             return left;
         }
-        let left: Vec<String> = report
-            .steps
-            .iter()
-            .filter(|step| !step.outcome.is_right())
-            .map(|step| format!("{}: {}", step.what, step.outcome))
-            .collect();
-        Err(WorldError::Fatal(format!(
-            "not everything could be put back: {}; `spindle undo` tries again",
-            left.join("; ")
-        )))
+        Err(super::left_behind(&report, "put back"))
     }
 }
 

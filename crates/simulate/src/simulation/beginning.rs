@@ -8,7 +8,7 @@ use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCa
 use crate::replay::{Next, moves_data};
 use blocklayer::{Bio, Submitted};
 use device::{Device, Op};
-use units::{Nanos, Sectors};
+use units::Sectors;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Lets every client that is ready begin what it can, and then hand it all over.
@@ -63,19 +63,10 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             let (block, reads) = client.offsets.next();
             let start = block * self.crowd.rules[client.job].sectors;
             self.crowd.operations[slot as usize] = Operation {
-                client: at,
                 reads,
                 start,
                 sectors: self.crowd.rules[client.job].sectors,
-                recorded: None,
-                intended,
-                submitted: self.now,
-                handed: 0,
-                pieces: 0,
-                slept: Nanos::ZERO,
-                flushing: None,
-                failed: false,
-                busy: true,
+                ..Operation::begun(at, intended, self.now)
             };
             match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
                 true => self.call(slot),
@@ -103,19 +94,11 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         client.free.pop();
         let turn = replay.took(at);
         self.crowd.operations[slot as usize] = Operation {
-            client: at,
             reads: entry.op == trace::TraceOp::Read,
             start: entry.start.0,
             sectors: entry.count.0,
             recorded: Some((entry.at, entry.service)),
-            intended,
-            submitted: self.now,
-            handed: 0,
-            pieces: 0,
-            slept: Nanos::ZERO,
-            flushing: None,
-            failed: false,
-            busy: true,
+            ..Operation::begun(at, intended, self.now)
         };
         match moves_data(&entry) {
             true => self.hand_over(slot),
