@@ -279,12 +279,12 @@ fn comparing_records_the_profile_and_the_pacing() {
     if !can_emulate("comparing_records_the_profile_and_the_pacing") {
         return;
     }
-    let place = Place::new();
+    let place = Place::alone();
     let mut words =
         vec!["compare", "emulated:hdd-15k,data=memory", "--schedulers", "all", "--json"];
     words.extend(["--queues", "64,2048", "--depths", "32", "--quiet"]);
     words.extend(COMPARISON);
-    let ended = place.run(&words).expect(0);
+    let ended = place.run_in_time(&words).expect(0);
     let report: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
     let environment = &report["environment"];
     assert_eq!(environment["world"], "emulated");
@@ -309,11 +309,11 @@ fn filesystems_are_compared_on_an_emulated_device() {
     if !can_emulate("filesystems_are_compared_on_an_emulated_device") {
         return;
     }
-    let place = Place::new();
+    let place = Place::alone();
     let mut words = vec!["compare", "emulated:hdd-15k,data=memory", "--filesystems", "ext4,xfs"];
     words.extend(["--size", "16M", "--quiet"]);
     words.extend(COMPARISON);
-    let ended = place.run(&words).expect(0);
+    let ended = place.run_in_time(&words).expect(0);
     assert!(ended.out.contains("xfs") && ended.out.contains("ext4"), "{}", ended.out);
     nothing_is_left(&place);
 }

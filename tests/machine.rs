@@ -3,18 +3,57 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-/// A folder for one test: state, scratch, files; removed in the end.
+/// Tests run side by side, but those whose time is looked at run alone.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A test's share of the machine.
+#[allow(dead_code, reason = "held for as long as the test runs")]
+enum Share {
+    Some(RwLockReadGuard<'static, ()>),
+    Whole(RwLockWriteGuard<'static, ()>),
+}
+
+/// A folder for one test: state, scratch, files; removed in the end. One at a time in each test.
 pub struct Place {
     folder: tempfile::TempDir,
+    _share: Share,
 }
+
+/// What a comparison says when others kept it from the processors.
+const TOO_BUSY: &str = "too busy to keep the model's time";
+/// Turns that a test whose time is looked at gets on a busy machine.
+const TURNS: usize = 3;
 
 impl Place {
     /// On the disk, because O_DIRECT and loop devices want a real filesystem.
     pub fn new() -> Place {
+        Place::with(Share::Some(MACHINE.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// With no other test beside it.
+    pub fn alone() -> Place {
+        Place::with(Share::Whole(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn with(share: Share) -> Place {
         let folder = tempfile::Builder::new().prefix("spindle-test-").tempdir_in("/var/tmp");
-        Place { folder: folder.unwrap() }
+        Place { folder: folder.unwrap(), _share: share }
+    }
+
+    /// Runs the program to its end, and again where somebody else kept the machine too busy for it.
+    pub fn run_in_time(&self, words: &[&str]) -> Ended {
+        let mut ended = self.run(words);
+        for turn in 2..=TURNS {
+            if !ended.err.contains(TOO_BUSY) {
+                break;
+            }
+            eprintln!("turn {turn} of {TURNS}, because: {}", ended.err);
+            ended = self.run(words);
+        }
+        ended
     }
 
     pub fn path(&self) -> &Path {

@@ -211,8 +211,8 @@ fn the_classic_of_sorting_before_an_array() {
 
 #[test]
 fn events_are_the_same_on_one_and_two_threads_and_can_be_drawn() {
+    let place = Place::new();
     let hashes = |threads: &str| {
-        let place = Place::new();
         let words = [
             "simulated:array-4x15k@2.6.18",
             "--schedulers",
@@ -226,13 +226,12 @@ fn events_are_the_same_on_one_and_two_threads_and_can_be_drawn() {
         compare(&place, &words).expect(0);
         let run = place.run(&["report", "last", "--json"]).expect(0).out;
         let run: serde_json::Value = serde_json::from_str(&run).unwrap();
-        let hashes = run["event_hashes"].as_array().unwrap().clone();
-        (place, hashes)
+        run["event_hashes"].as_array().unwrap().clone()
     };
-    let (place, one) = hashes("1");
+    let one = hashes("1");
     // 2 patterns, 4 schedulers and the baseline twice, 5 rounds.
     assert_eq!(one.len(), 2 * 5 * 5);
-    assert_eq!(one, hashes("2").1);
+    assert_eq!(one, hashes("2"));
 
     let drawn =
         place.run(&["report", "last", "--events", "deadline", "--window", "300ms"]).expect(0);

@@ -3,6 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
+/// Tasks that sleep for tags are woken so many at once, once as many tags have come back …
+const WAKE_BATCH: u32 = 8;
+/// … or fewer: they sleep in so many queues, which all want their share of few tags.
+const WAIT_QUEUES: u32 = 8;
+
 /// A batcher may take this many requests …
 const BATCH_REQUESTS: u32 = 32;
 /// … within this time.
@@ -17,11 +22,13 @@ pub(crate) struct Admission {
     full: [bool; 2],
     congested: [bool; 2],
     batchers: BTreeMap<u32, Batch>,
-    waiters: [VecDeque<(u64, u32)>; 3],
-    sequence: u64,
+    /// In the pool a queue for each class; for tags the first alone.
+    waiters: [VecDeque<Asks>; 2],
     /// Named in an outcome and not yet back.
-    woken: BTreeMap<u32, u32>,
-    woken_total: u32,
+    woken: Vec<Asks>,
+    /// Tags that came back since sleepers were last woken.
+    given_back: u32,
+    wake_batch: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +52,15 @@ pub(crate) struct Asks {
     pub process: u32,
     /// The scheduler wants it although the pool is full.
     pub must: bool,
-    /// How many of its class may be out (blk-mq).
+    /// How many of its class may be out (blk-mq). The scheduler is asked once, before a sleep.
     pub limit: u32,
+    /// It slept for a request and was woken.
+    pub woken: bool,
 }
 
 impl Admission {
-    pub fn new(rule: Rule, n: u32) -> Self {
+    /// `least_limit`: of the scheduler's limits on classes of requests, the lowest.
+    pub fn new(rule: Rule, n: u32, least_limit: u32) -> Self {
         Admission {
             rule,
             n,
@@ -59,9 +69,9 @@ impl Admission {
             congested: [false; 2],
             batchers: BTreeMap::new(),
             waiters: Default::default(),
-            sequence: 0,
-            woken: BTreeMap::new(),
-            woken_total: 0,
+            woken: Vec::new(),
+            given_back: 0,
+            wake_batch: (n.min(least_limit) / WAIT_QUEUES).clamp(1, WAKE_BATCH),
         }
     }
 
@@ -75,51 +85,50 @@ impl Admission {
         self.congested.get(class as usize).copied().unwrap_or(false)
     }
 
-    /// Whether this process was named as woken and comes back now. Such a bio is not tried for
-    /// merging again: its task slept inside the allocation.
-    pub fn returns(&mut self, process: u32) -> bool {
-        if self.woken_total == 0 {
-            return false;
-        }
-        let Some(times) = self.woken.get_mut(&process) else { return false };
-        *times -= 1;
-        if *times == 0 {
-            self.woken.remove(&process);
-        }
-        self.woken_total -= 1;
-        true
+    /// Whether this process was named as woken and comes back now: what it asked for when it went to
+    /// sleep. Such a bio is not tried for merging again: its task slept inside the allocation.
+    pub fn returns(&mut self, process: u32) -> Option<Asks> {
+        let at = self.woken.iter().position(|asks| asks.process == process)?;
+        Some(Asks { woken: true, ..self.woken.remove(at) })
     }
 
-    /// Takes a request, or puts the process to sleep.
-    pub fn take(&mut self, asks: Asks, woken: bool, now: Nanos) -> bool {
+    /// Takes a request, if there is one.
+    pub fn take(&mut self, asks: Asks, now: Nanos) -> bool {
         let granted = match self.rule {
-            Rule::Pool => self.take_from_pool(asks, woken, now),
+            Rule::Pool => self.take_from_pool(asks, now),
             Rule::Tags => self.allocated() < self.n && self.of(asks.class) < asks.limit,
         };
-        if granted {
-            self.count[asks.class as usize] += 1;
-        } else {
-            self.sequence += 1;
-            self.waiters[asks.class as usize].push_back((self.sequence, asks.process));
-        }
+        self.count[asks.class as usize] += u32::from(granted);
         granted
+    }
+
+    /// Who was refused sleeps.
+    pub fn sleep(&mut self, asks: Asks) {
+        self.queue(asks.class).push_back(asks);
+    }
+
+    fn queue(&mut self, class: u8) -> &mut VecDeque<Asks> {
+        match self.rule {
+            Rule::Pool => &mut self.waiters[class as usize],
+            Rule::Tags => &mut self.waiters[0],
+        }
     }
 
     fn of(&self, class: u8) -> u32 {
         self.count[class as usize]
     }
 
-    fn take_from_pool(&mut self, asks: Asks, woken: bool, now: Nanos) -> bool {
+    fn take_from_pool(&mut self, asks: Asks, now: Nanos) -> bool {
         let class = asks.class as usize;
         let count = self.count[class];
-        if woken {
+        if asks.woken {
             self.make_batcher(asks.process, now);
         }
         if count + 1 >= self.n {
             if !self.full[class] {
                 self.full[class] = true;
                 self.make_batcher(asks.process, now);
-            } else if !asks.must && !self.may_batch(asks.process, woken, now) {
+            } else if !asks.must && !self.may_batch(asks, now) {
                 return false;
             }
         }
@@ -148,16 +157,16 @@ impl Admission {
     }
 
     /// A batcher whose time is over may still take its first.
-    fn may_batch(&self, process: u32, woken: bool, now: Nanos) -> bool {
-        woken
+    fn may_batch(&self, asks: Asks, now: Nanos) -> bool {
+        asks.woken
             || self
                 .batchers
-                .get(&process)
+                .get(&asks.process)
                 .is_some_and(|b| b.left == BATCH_REQUESTS || (b.left > 0 && now < b.until))
     }
 
     /// Gives a request back, and names who may try again.
-    pub fn give_back(&mut self, class: u8, limits: [u32; 3], woken: &mut Vec<u32>) {
+    pub fn give_back(&mut self, class: u8, woken: &mut Vec<u32>) {
         self.count[class as usize] -= 1;
         match self.rule {
             Rule::Pool => {
@@ -173,49 +182,46 @@ impl Admission {
                     }
                 }
             }
-            Rule::Tags => self.wake_oldest(limits, woken),
+            Rule::Tags => self.wake_a_batch(woken),
+        }
+    }
+
+    /// Tags wake sleepers when a batch of them has come back, not one by one: most that come back are
+    /// taken by whoever comes first.
+    fn wake_a_batch(&mut self, woken: &mut Vec<u32>) {
+        if self.waiters[0].is_empty() {
+            return;
+        }
+        self.given_back += 1;
+        if self.given_back >= self.wake_batch {
+            self.given_back = 0;
+            (0..self.wake_batch).for_each(|_| self.wake(0, woken));
         }
     }
 
     /// Whether someone sleeps and nobody is on the way.
     pub fn sleepers_need_a_nudge(&self) -> bool {
-        self.woken_total == 0 && self.waiters.iter().any(|waiting| !waiting.is_empty())
+        self.woken.is_empty() && self.waiters.iter().any(|waiting| !waiting.is_empty())
     }
 
-    /// Wakes one, if there is room: a woken task may have found its place without a request.
-    pub fn nudge(&mut self, limits: [u32; 3], woken: &mut Vec<u32>) {
-        match self.rule {
-            Rule::Pool => {
-                for class in 0..2 {
-                    if self.count[class] < self.n && !self.waiters[class].is_empty() {
-                        self.wake(class, woken);
-                    }
-                }
+    /// Wakes one where nobody else would: a woken task may have found its place without a request.
+    pub fn nudge(&mut self, woken: &mut Vec<u32>) {
+        let classes = if self.rule == Rule::Pool { 0..2 } else { 0..1 };
+        for class in classes {
+            let room = match self.rule {
+                Rule::Pool => self.count[class] < self.n,
+                Rule::Tags => self.allocated() == 0,
+            };
+            if room && !self.waiters[class].is_empty() {
+                self.wake(class, woken);
             }
-            Rule::Tags => self.wake_oldest(limits, woken),
-        }
-    }
-
-    fn wake_oldest(&mut self, limits: [u32; 3], woken: &mut Vec<u32>) {
-        if self.allocated() >= self.n {
-            return;
-        }
-        let fits = |class: &usize| self.count[*class] < limits[*class];
-        let oldest = |class: &usize| self.waiters[*class].front().map(|(sequence, _)| *sequence);
-        let class = (0..3)
-            .filter(fits)
-            .filter(|class| oldest(class).is_some())
-            .min_by_key(|class| oldest(class));
-        if let Some(class) = class {
-            self.wake(class, woken);
         }
     }
 
     fn wake(&mut self, class: usize, woken: &mut Vec<u32>) {
-        if let Some((_, process)) = self.waiters[class].pop_front() {
-            *self.woken.entry(process).or_default() += 1;
-            self.woken_total += 1;
-            woken.push(process);
+        if let Some(asks) = self.waiters[class].pop_front() {
+            woken.push(asks.process);
+            self.woken.push(asks);
         }
     }
 }
@@ -225,16 +231,16 @@ mod tests {
     use super::*;
 
     fn asks(process: u32) -> Asks {
-        Asks { class: 1, process, must: false, limit: u32::MAX }
+        Asks { class: 1, process, must: false, limit: u32::MAX, woken: false }
     }
 
     #[test]
     fn congestion_goes_on_at_113_and_off_at_103_of_128() {
-        let mut pool = Admission::new(Rule::Pool, 128);
+        let mut pool = Admission::new(Rule::Pool, 128, u32::MAX);
         let mut woken = Vec::new();
         let mut on_at = None;
         for taken in 1..=120 {
-            assert!(pool.take(asks(1), false, Nanos::ZERO));
+            assert!(pool.take(asks(1), Nanos::ZERO));
             if pool.congested(1) && on_at.is_none() {
                 on_at = Some(taken);
             }
@@ -242,7 +248,7 @@ mod tests {
         assert_eq!(on_at, Some(113));
         let mut off_at = None;
         for left in (0..120).rev() {
-            pool.give_back(1, [u32::MAX; 3], &mut woken);
+            pool.give_back(1, &mut woken);
             if !pool.congested(1) && off_at.is_none() {
                 off_at = Some(left);
             }
@@ -252,33 +258,62 @@ mod tests {
 
     #[test]
     fn the_first_at_a_full_pool_batches_and_others_sleep() {
-        let mut pool = Admission::new(Rule::Pool, 128);
+        let mut pool = Admission::new(Rule::Pool, 128, u32::MAX);
         let now = Nanos::ZERO;
         for _ in 0..128 {
-            assert!(pool.take(asks(1), false, now));
+            assert!(pool.take(asks(1), now));
         }
         // Process 1 took the 128th, which made it the batcher: 31 more. Another must sleep.
-        assert!(!pool.take(asks(2), false, now));
+        assert!(!pool.take(asks(2), now));
+        pool.sleep(asks(2));
         for _ in 0..31 {
-            assert!(pool.take(asks(1), false, now));
+            assert!(pool.take(asks(1), now));
         }
-        assert!(!pool.take(asks(1), false, now));
+        assert!(!pool.take(asks(1), now));
+        pool.sleep(asks(1));
         assert_eq!(pool.allocated(), 159);
         let mut woken = Vec::new();
         for _ in 0..31 {
-            pool.give_back(1, [u32::MAX; 3], &mut woken);
+            pool.give_back(1, &mut woken);
         }
         assert!(woken.is_empty());
-        pool.give_back(1, [u32::MAX; 3], &mut woken);
+        pool.give_back(1, &mut woken);
         assert_eq!(woken, [2]);
-        assert!(pool.returns(2));
-        assert!(pool.take(asks(2), true, now));
+        let again = pool.returns(2).unwrap();
+        assert!(pool.take(again, now));
+    }
+
+    #[test]
+    fn tags_wake_sleepers_in_batches() {
+        let mut tags = Admission::new(Rule::Tags, 64, 24);
+        let mut woken = Vec::new();
+        for _ in 0..64 {
+            assert!(tags.take(asks(1), Nanos::ZERO));
+        }
+        for sleeper in 2..10 {
+            assert!(!tags.take(asks(sleeper), Nanos::ZERO));
+            tags.sleep(asks(sleeper));
+        }
+        // 24 / 8: three come back, of which a newcomer takes each, until three wake together.
+        for _ in 0..2 {
+            tags.give_back(1, &mut woken);
+            assert!(woken.is_empty());
+            assert!(tags.take(asks(1), Nanos::ZERO));
+        }
+        tags.give_back(1, &mut woken);
+        assert_eq!(woken, [2, 3, 4]);
+        for (process, gets) in [(2, true), (3, false), (4, false)] {
+            let again = tags.returns(process).unwrap();
+            assert_eq!(tags.take(again, Nanos::ZERO), gets);
+        }
     }
 
     #[test]
     fn never_more_than_half_again() {
-        let mut pool = Admission::new(Rule::Pool, 4);
-        let taken = (0..100).filter(|p| pool.take(asks(*p), true, Nanos::ZERO)).count();
+        let mut pool = Admission::new(Rule::Pool, 4, u32::MAX);
+        let taken = (0..100)
+            .filter(|p| pool.take(Asks { woken: true, ..asks(*p) }, Nanos::ZERO))
+            .count();
         assert_eq!(taken, 6);
     }
 }

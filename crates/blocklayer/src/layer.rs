@@ -55,11 +55,12 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         let config = config.resolve()?;
         let scheduler = schedulers::make(&config);
         let rule = if config.kernel.multi_queue() { Rule::Tags } else { Rule::Pool };
+        let least_limit = scheduler.as_ref().map_or(u32::MAX, |s| s.least_tag_limit());
         let uses_hash =
             config.nomerges == 0 && scheduler.as_ref().is_some_and(|s| s.wants_end_hash());
         Ok(BlockLayer {
             limits: Limits { sectors: config.max_sectors, segments: config.kernel.segments() },
-            admission: Admission::new(rule, config.nr_requests),
+            admission: Admission::new(rule, config.nr_requests, least_limit),
             plug_limit: match (config.kernel.multi_queue(), config.hardware_queues) {
                 (false, _) => 16,
                 (true, 1) => 32,
@@ -136,6 +137,16 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     /// Hands a bio over at `now`. Call [`advance`](Self::advance) to `now` before.
     pub fn submit(&mut self, bio: Bio, now: Nanos) -> Submitted {
+        self.take_in(bio, true, now)
+    }
+
+    /// The same for a task that goes on without a free request (REQ_NOWAIT): after `MustWait` nobody
+    /// sleeps, and nobody is woken for it.
+    pub fn try_submit(&mut self, bio: Bio, now: Nanos) -> Submitted {
+        self.take_in(bio, false, now)
+    }
+
+    fn take_in(&mut self, bio: Bio, may_sleep: bool, now: Nanos) -> Submitted {
         self.pass(now);
         let returns = self.admission.returns(bio.context.process);
         if bio.op == Op::Flush {
@@ -144,13 +155,17 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             return Submitted::Accepted;
         }
         let barrier = bio.fua && self.has_barriers();
-        if !returns && !barrier && self.try_merge(bio, now) {
+        if returns.is_none() && !barrier && self.try_merge(bio, now) {
             self.ledger.counters.bios[index(bio.op)] += 1;
             self.ledger.counters.merges[index(bio.op)] += 1;
             return Submitted::Accepted;
         }
-        let asks = self.asks(&bio);
-        if !self.admission.take(asks, returns, now) {
+        let asks = returns.unwrap_or_else(|| self.asks(&bio));
+        if !self.admission.take(asks, now) {
+            if !may_sleep {
+                return Submitted::MustWait;
+            }
+            self.admission.sleep(asks);
             self.ledger.counters.sleeps += 1;
             self.unplug(bio.context.process, now);
             return Submitted::MustWait;
@@ -218,7 +233,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
                 self.dispatch(at);
             }
             if self.admission.sleepers_need_a_nudge() {
-                self.admission.nudge(self.tag_limits(), &mut outcome.woken);
+                self.admission.nudge(&mut outcome.woken);
             }
         }
         self.pass(now);
@@ -248,20 +263,14 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         let (mut must, mut limit) = (false, u32::MAX);
         if let Some(scheduler) = &self.scheduler {
             match self.config.kernel.multi_queue() {
-                true => limit = scheduler.tag_limit(tag_class),
+                true => {
+                    let plugged = self.task_plugs.list(bio.context.process).len() as u32;
+                    limit = scheduler.tag_limit(tag_class, &bio.context, plugged);
+                }
                 false => must = scheduler.may_queue(&bio.context, bio.op, sync) == MayQueue::Must,
             }
         }
-        Asks { class, process: bio.context.process, must, limit }
-    }
-
-    pub(crate) fn tag_limits(&self) -> [u32; 3] {
-        match &self.scheduler {
-            Some(s) if self.config.kernel.multi_queue() => {
-                [TagClass::Read, TagClass::SyncWrite, TagClass::Async].map(|c| s.tag_limit(c))
-            }
-            _ => [u32::MAX; 3],
-        }
+        Asks { class, process: bio.context.process, must, limit, woken: false }
     }
 
     /// 3.10 on: to the task's own list, which is flushed when it is long or its last is large.
@@ -410,7 +419,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             self.barrier = None;
         }
         if class != UNCOUNTED {
-            self.admission.give_back(class, self.tag_limits(), &mut outcome.woken);
+            self.admission.give_back(class, &mut outcome.woken);
         }
         if self.flushes.running == Some(rq) {
             self.flushes.running = None;

@@ -159,7 +159,6 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.last_merge = Some(into);
         self.queued -= 1;
         self.ledger.counters.joins += 1;
-        let limits = self.tag_limits();
-        self.admission.give_back(class, limits, &mut self.owed);
+        self.admission.give_back(class, &mut self.owed);
     }
 }

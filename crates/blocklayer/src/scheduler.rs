@@ -78,8 +78,13 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn may_queue(&self, _context: &Context, _op: Op, _sync: bool) -> MayQueue {
         MayQueue::Normal
     }
-    /// Of the scheduler's tags (blk-mq), how many this class may hold.
-    fn tag_limit(&self, _class: TagClass) -> u32 {
+    /// Of the scheduler's tags (blk-mq), how many this class may hold for this one to get another, who
+    /// has so many in its plug list.
+    fn tag_limit(&self, _class: TagClass, _context: &Context, _plugged: u32) -> u32 {
+        u32::MAX
+    }
+    /// The lowest that it ever sets a class.
+    fn least_tag_limit(&self) -> u32 {
         u32::MAX
     }
     /// Gives up everything it holds, in any order (a barrier drains it).

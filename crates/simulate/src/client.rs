@@ -5,6 +5,7 @@ use blocklayer::{Context, IoClass, Kernel};
 use device::Op;
 use plan::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 use random::Stream;
+use std::collections::VecDeque;
 use units::Nanos;
 
 /// What all clients of a job have in common.
@@ -69,6 +70,81 @@ impl Rules {
     }
 }
 
+/// io_uring's workers that may block at once: four a processor unless set otherwise
+/// (io_uring_register(2), IORING_REGISTER_IOWQ_MAX_WORKERS), on two processors.
+const RING_WORKERS: u32 = 8;
+
+/// How a client of the direct path waits for free requests.
+#[derive(Debug)]
+pub(crate) enum Sleeping {
+    /// io_submit(2), or a read or write itself: the client sleeps, and hands over nothing meanwhile.
+    Itself {
+        /// It does now.
+        asleep: bool,
+    },
+    /// io_uring: the ring's workers sleep, each for one operation, and the client goes on. What finds
+    /// no worker waits for one.
+    Workers {
+        /// Workers that sleep.
+        asleep: u32,
+        /// Operations without a worker, in order.
+        waiting: VecDeque<u32>,
+    },
+}
+
+impl Sleeping {
+    /// By the way in which a client of such a kernel has several operations outstanding.
+    fn of(kernel: Kernel, depth: u32) -> Self {
+        match kernel.multi_queue() && depth > 1 {
+            true => Sleeping::Workers { asleep: 0, waiting: VecDeque::new() },
+            false => Sleeping::Itself { asleep: false },
+        }
+    }
+
+    /// Whether the client can begin nothing.
+    pub fn holds_up(&self) -> bool {
+        matches!(self, Sleeping::Itself { asleep: true })
+    }
+
+    /// Whether an operation is tried without sleeping first.
+    pub fn tries(&self) -> bool {
+        matches!(self, Sleeping::Workers { .. })
+    }
+
+    /// An operation found no free request: whether a worker takes it, and may sleep for it.
+    pub fn worker_for(&mut self, slot: u32) -> bool {
+        let Sleeping::Workers { asleep, waiting } = self else { return true };
+        let free = *asleep < RING_WORKERS;
+        match free {
+            true => *asleep += 1,
+            false => waiting.push_back(slot),
+        }
+        free
+    }
+
+    /// Somebody sleeps for a request.
+    pub fn begin(&mut self) {
+        if let Sleeping::Itself { asleep } = self {
+            *asleep = true;
+        }
+    }
+
+    /// An operation that slept is handed over: the next for its worker.
+    pub fn end(&mut self) -> Option<u32> {
+        match self {
+            Sleeping::Itself { asleep } => {
+                *asleep = false;
+                None
+            }
+            Sleeping::Workers { asleep, waiting } => {
+                let next = waiting.pop_front();
+                *asleep -= u32::from(next.is_none());
+                next
+            }
+        }
+    }
+}
+
 /// One client.
 pub(crate) struct Client {
     /// 0: the measured job; 1: the one beside it.
@@ -79,8 +155,8 @@ pub(crate) struct Client {
     pub schedule: Option<Schedule>,
     /// Slots of operations that may begin.
     pub free: Vec<u32>,
-    /// Sleeps for a free request, and can hand over nothing else meanwhile.
-    pub asleep: bool,
+    /// Who waits when there is no free request.
+    pub sleeping: Sleeping,
     /// Will be looked at at its next arrival.
     pub armed: bool,
     /// Waits to be looked at now.
@@ -104,7 +180,7 @@ pub(crate) struct Operation {
     pub handed: u64,
     /// Bios of it that are not done.
     pub pieces: u32,
-    /// Since when it sleeps for a request.
+    /// Since when it waits for a request.
     pub slept: Nanos,
     /// Since when the flush after the write goes on.
     pub flushing: Option<Nanos>,
@@ -191,7 +267,7 @@ impl Crowd {
                     .rate
                     .map(|rate| Schedule::new(rate, place, Nanos::ZERO, stream("arrivals"))),
                 free: (first..first + job.depth).rev().collect(),
-                asleep: false,
+                sleeping: Sleeping::of(spec.queue.kernel, job.depth),
                 armed: false,
                 ready: false,
                 writes_since_flush: 0,

@@ -314,12 +314,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
 
     /// The oldest sleeper of a context goes on where it stopped.
     fn wake(&mut self, context: u32) {
-        let Some(slot) = self.machine.wake(context) else { return };
-        let operation = &self.crowd.operations[slot as usize];
-        let at = operation.client;
-        self.sampling.slept(self.now - operation.slept);
-        self.crowd.clients[at as usize].asleep = false;
-        self.hand_over(slot);
+        let Some(mut slot) = self.machine.wake(context) else { return };
+        let at = self.crowd.operations[slot as usize].client;
+        while self.hand_over(slot, true) {
+            self.sampling.slept(self.now - self.crowd.operations[slot as usize].slept);
+            let Some(next) = self.crowd.clients[at as usize].sleeping.end() else { break };
+            slot = next;
+        }
         // It goes on to what else it may begin, and unplugs with that or at once.
         self.machine.volume.unplug(context, self.now);
         self.make_ready(at);

@@ -12,19 +12,26 @@ pub struct Transport {
     there: Nanos,
     /// From the device to the host.
     back: Nanos,
+    /// Between two requests on their way.
+    gap: Nanos,
+    /// When the way is free for the next.
+    free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
     leaving: VecDeque<Completion>,
     scratch: Vec<Completion>,
 }
 
 impl Transport {
-    /// `device` behind a way whose round trip takes `round_trip`, half of it in each direction.
-    pub fn new(device: Box<dyn Device>, round_trip: Nanos) -> Transport {
+    /// `device` behind a way whose round trip takes `round_trip`, half of it in each direction, and
+    /// which takes one request every `gap`.
+    pub fn new(device: Box<dyn Device>, round_trip: Nanos, gap: Nanos) -> Transport {
         let there = Nanos(round_trip.0 / 2);
         Transport {
             device,
             there,
             back: round_trip - there,
+            gap,
+            free: Nanos::ZERO,
             arriving: VecDeque::new(),
             leaving: VecDeque::new(),
             scratch: Vec::new(),
@@ -42,7 +49,9 @@ impl Transport {
 
 impl Device for Transport {
     fn submit(&mut self, request: Request, now: Nanos) {
-        self.arriving.push_back((now + self.there, request));
+        let begins = now.max(self.free);
+        self.free = begins + self.gap;
+        self.arriving.push_back((begins + self.there, request));
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -112,7 +121,7 @@ mod tests {
     fn a_way_adds_its_round_trip_and_moves_nothing_else() {
         let disk = || profile::find("hdd-15k").unwrap().build(1).unwrap();
         let way = Nanos::from_micros(25);
-        let behind = times(Box::new(Transport::new(disk(), way)));
+        let behind = times(Box::new(Transport::new(disk(), way, Nanos::ZERO)));
         let expected: Vec<_> =
             behind.iter().map(|(id, at)| (*id, at.saturating_sub(way))).collect();
         let direct = times(disk());
@@ -120,6 +129,6 @@ mod tests {
         // The disk's rotation goes on while requests travel, so times move a little; not their sum.
         let last = |times: &[(u64, Nanos)]| times.last().unwrap().1.as_millis_f64();
         assert!((last(&expected) / last(&direct) - 1.0).abs() < 0.05);
-        assert_eq!(times(Box::new(Transport::new(disk(), Nanos::ZERO))), direct);
+        assert_eq!(times(Box::new(Transport::new(disk(), Nanos::ZERO, Nanos::ZERO))), direct);
     }
 }

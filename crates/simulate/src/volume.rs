@@ -65,6 +65,14 @@ impl<D: Device + ?Sized> Volume<D> {
         self.members[member].submit(bio, now)
     }
 
+    /// The same, without sleeping where there is no free request.
+    #[inline]
+    pub fn try_submit(&mut self, mut bio: Bio, now: Nanos) -> Submitted {
+        let (member, start) = self.place(bio.start.0);
+        bio.start = Sectors(start);
+        self.members[member].try_submit(bio, now)
+    }
+
     /// Flushes every member's cache: says how many completions there will be.
     pub fn flush(&mut self, bio: Bio, now: Nanos) -> u32 {
         for member in &mut self.members {

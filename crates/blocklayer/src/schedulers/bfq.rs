@@ -2,7 +2,7 @@
 //! "High Throughput Disk Scheduling with Fair Bandwidth Distribution", 2010).
 
 use super::process_queue::{Q, Queues, Settings};
-use crate::bio::{Bio, IoClass};
+use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
@@ -26,6 +26,11 @@ const TAGGED: u32 = 3;
 const TAG_SAMPLES: u32 = 32;
 /// A slice must last this long to say something about the device's rate.
 const RATE_TIME: Nanos = Nanos::from_millis(20);
+/// Asynchronous requests' part of the tags while somebody's weight is raised.
+const LEAST_SIXTEENTHS: u32 = 3;
+/// Tags lie in words, of which who has too many gets one in each.
+const TAGS_A_WORD: u32 = 64;
+const TAG_WORDS_LEAST: u32 = 4;
 /// Virtual time in 2⁻²² sectors per weight.
 const SHIFT: u32 = 22;
 
@@ -391,17 +396,28 @@ impl Scheduler for Bfq {
         self.queues.absorbed(into, gone, requests);
     }
 
-    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised.
-    fn tag_limit(&self, class: TagClass) -> u32 {
+    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised. A queue that has
+    /// all of these to itself gets next to nothing when it asks for more, and then sleeps with that.
+    fn tag_limit(&self, class: TagClass, context: &Context, plugged: u32) -> u32 {
         let raised = (0..self.shares.len()).any(|q| self.is_busy(q) && self.is_raised(q));
         let sixteenths = match (class, raised) {
-            (TagClass::Read, _) => return u32::MAX,
+            (TagClass::Read, _) => 16,
             (TagClass::SyncWrite, false) => 12,
             (TagClass::SyncWrite, true) => 6,
             (TagClass::Async, false) => 8,
-            (TagClass::Async, true) => 3,
+            (TagClass::Async, true) => LEAST_SIXTEENTHS,
         };
-        (self.nr_requests * sixteenths / 16).max(1)
+        let limit = (self.nr_requests * sixteenths / 16).max(1);
+        let sync = class != TagClass::Async;
+        let its = self.queues.find(context, sync).map_or(0, |q| self.queues[q].depth());
+        match its + plugged >= limit {
+            true => (self.nr_requests / TAGS_A_WORD).max(TAG_WORDS_LEAST).min(limit),
+            false => limit,
+        }
+    }
+
+    fn least_tag_limit(&self) -> u32 {
+        (self.nr_requests * LEAST_SIXTEENTHS / 16).max(1)
     }
 
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {

@@ -1,5 +1,6 @@
 //! kyber: tokens per kind of request, throttled until latencies meet their targets.
 
+use crate::bio::Context;
 use crate::config::Resolved;
 use crate::order::{Fifo, Links};
 use crate::requests::{Requests, Rq};
@@ -202,8 +203,12 @@ impl Scheduler for Kyber {
         self.domains[requests[gone].word as usize].fifo.remove(&mut self.links, gone);
     }
 
-    fn tag_limit(&self, class: TagClass) -> u32 {
-        if class == TagClass::Async { self.async_limit } else { u32::MAX }
+    fn tag_limit(&self, class: TagClass, _: &Context, _: u32) -> u32 {
+        if class == TagClass::Read { u32::MAX } else { self.async_limit }
+    }
+
+    fn least_tag_limit(&self) -> u32 {
+        self.async_limit
     }
 
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {

@@ -1,7 +1,7 @@
 //! mq-deadline: deadline for blk-mq, once per priority class.
 
 use super::deadline::{Directions, READ, WRITE, direction};
-use crate::bio::Bio;
+use crate::bio::{Bio, Context};
 use crate::config::Resolved;
 use crate::order::Links;
 use crate::requests::{Requests, Rq};
@@ -181,8 +181,12 @@ impl Scheduler for MqDeadline {
         class.queues.absorbed(into, gone, requests, &mut self.links);
     }
 
-    fn tag_limit(&self, class: TagClass) -> u32 {
+    fn tag_limit(&self, class: TagClass, _: &Context, _: u32) -> u32 {
         if class == TagClass::Read { u32::MAX } else { self.async_depth }
+    }
+
+    fn least_tag_limit(&self) -> u32 {
+        self.async_depth
     }
 
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {

@@ -119,9 +119,10 @@ impl SimulatedWorld {
             }
         }
         let device = profile.build_with(seed, rotates)?;
-        Ok(match self.target.transport {
+        let Target { transport, transport_gap, .. } = self.target;
+        Ok(match transport.max(transport_gap) {
             Nanos::ZERO => (vec![device], None),
-            way => (vec![Box::new(Transport::new(device, way))], None),
+            _ => (vec![Box::new(Transport::new(device, transport, transport_gap))], None),
         })
     }
 
@@ -367,8 +368,12 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        if self.target.transport > Nanos::ZERO {
-            settings.push(("transport".to_owned(), self.target.transport.to_string()));
+        let way = [
+            ("transport", self.target.transport),
+            ("transport_gap", self.target.transport_gap),
+        ];
+        for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
+            settings.push((name.to_owned(), time.to_string()));
         }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
@@ -401,6 +406,7 @@ impl World for SimulatedWorld {
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
                 "transport_ns": self.target.transport.0,
+                "transport_gap_ns": self.target.transport_gap.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),

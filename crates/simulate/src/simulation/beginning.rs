@@ -36,7 +36,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let mut began = false;
         loop {
             let client = &mut self.crowd.clients[at as usize];
-            if client.asleep {
+            if client.sleeping.holds_up() {
                 return began;
             }
             let Some(&slot) = client.free.last() else { return began };
@@ -70,7 +70,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             };
             match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
                 true => self.call(slot),
-                false => self.hand_over(slot),
+                false => self.begin_handing_over(slot),
             }
             began = true;
         }
@@ -101,7 +101,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             ..Operation::begun(at, intended, self.now)
         };
         match moves_data(&entry) {
-            true => self.hand_over(slot),
+            true => self.begin_handing_over(slot),
             false => self.flush(slot, self.now),
         }
         if let Some(turn) = turn.filter(|turn| *turn != at) {
@@ -147,9 +147,28 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         }
     }
 
-    /// Hands over what is left of an operation, in bios of at most a request's size.
+    /// Hands an operation over, as far as there are free requests.
     #[inline]
-    pub(super) fn hand_over(&mut self, slot: u32) {
+    fn begin_handing_over(&mut self, slot: u32) {
+        let client = self.crowd.operations[slot as usize].client;
+        let tries = self.crowd.clients[client as usize].sleeping.tries();
+        if self.hand_over(slot, !tries) {
+            return;
+        }
+        self.crowd.operations[slot as usize].slept = self.now;
+        let sleeping = &mut self.crowd.clients[client as usize].sleeping;
+        if !tries {
+            sleeping.begin();
+        } else if sleeping.worker_for(slot) {
+            let handed = self.hand_over(slot, true);
+            debug_assert!(!handed, "nothing has come back meanwhile");
+        }
+    }
+
+    /// Hands over what is left of an operation, in bios of at most a request's size. False when there
+    /// is no free request; then, where it may sleep, it does.
+    #[inline]
+    pub(super) fn hand_over(&mut self, slot: u32, may_sleep: bool) -> bool {
         let operation = &mut self.crowd.operations[slot as usize];
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
@@ -166,17 +185,22 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                 fua: rules.fua && !operation.reads,
                 context: client.context,
             };
-            if self.machine.volume.submit(bio, self.now) == Submitted::MustWait {
-                self.machine.hash.add(self.now, EventKind::Slept, u64::from(slot));
-                client.asleep = true;
-                operation.slept = self.now;
-                self.machine.sleep_slot(client.context.process, slot);
-                return;
+            let submitted = match may_sleep {
+                true => self.machine.volume.submit(bio, self.now),
+                false => self.machine.volume.try_submit(bio, self.now),
+            };
+            if submitted == Submitted::MustWait {
+                if may_sleep {
+                    self.machine.hash.add(self.now, EventKind::Slept, u64::from(slot));
+                    self.machine.sleep_slot(client.context.process, slot);
+                }
+                return false;
             }
             self.machine.hash.add(self.now, EventKind::Submitted, bio.start.0);
             operation.handed += count;
             operation.pieces += 1;
             self.machine.outstanding += 1;
         }
+        true
     }
 }

@@ -118,3 +118,26 @@ fn a_caller_can_stop_it() {
     let ended = simulate::run(&spec, device, &AtomicBool::new(true), &mut |_| {});
     assert_eq!(ended, Err(simulate::SimulateError::Stopped));
 }
+
+#[test]
+fn one_in_eight_waits_where_a_ring_has_more_than_the_tags() {
+    let queue = Config::new(Kernel::V6_12, 64).with_scheduler("none");
+    let trial = Trial::of("randread,depth=256", queue, 120);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
+    let latency = simulated.measurement.job.latency();
+    // 64 at the device, a millisecond each; a freed tag is the newcomer's, seven times of eight.
+    let in_time = latency.quantile(0.87).unwrap().as_millis_f64();
+    near("in time", in_time, 64.0, 0.02);
+    // The other 192 share what is left, an eighth of 1000 a second.
+    let last = latency.quantile(0.95).unwrap().as_secs_f64();
+    near("waited", last, 192.0 / 125.0 + 0.064, 0.05);
+}
+
+#[test]
+fn sleepers_of_bfqs_only_queue_starve() {
+    let queue = Config::new(Kernel::V6_12, 64).with_scheduler("bfq").with_nr_requests(64);
+    let trial = Trial::of("randread,depth=256", queue, 20);
+    let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
+    let longest = simulated.measurement.job.latency().max().unwrap();
+    assert!(longest < Nanos::from_millis(70), "{longest}");
+}

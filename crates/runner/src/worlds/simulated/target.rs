@@ -19,6 +19,8 @@ pub(super) struct Target {
     pub turnaround: Nanos,
     /// The round trip between block layer and device.
     pub transport: Nanos,
+    /// The least time between two requests on that way.
+    pub transport_gap: Nanos,
     /// The driver's depth, where it is less than the device's.
     pub depth: Option<u32>,
     /// The host stripes an array's drives itself: each has a queue of its own.
@@ -33,6 +35,7 @@ impl Target {
             kernel: KERNEL_USUAL,
             turnaround: TURNAROUND_USUAL,
             transport: Nanos::ZERO,
+            transport_gap: Nanos::ZERO,
             depth: None,
             lvm: false,
         };
@@ -48,6 +51,9 @@ impl Target {
                 (0, _) => target.profile = word.to_owned(),
                 (_, Some(("turnaround", time))) => target.turnaround = short("turnaround", time)?,
                 (_, Some(("transport", time))) => target.transport = short("transport", time)?,
+                (_, Some(("transport_gap", time))) => {
+                    target.transport_gap = short("transport_gap", time)?;
+                }
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
                     target.depth = Some(number.ok_or_else(|| {
@@ -58,7 +64,7 @@ impl Target {
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us (or transport=15us, depth=128), or lvm to have the host stripe an array's drives, or \
+                         turnaround=20us (or transport=15us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
                          leave it out",
                         target.profile
                     )));
@@ -110,7 +116,8 @@ mod tests {
         let target = Target::parse("simulated:x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
         assert_eq!((target.transport, target.depth), (Nanos::ZERO, None));
-        let target = Target::parse("simulated:x,transport=15us,depth=128").unwrap();
+        let target = Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
+        assert_eq!(target.transport_gap, Nanos::from_micros(2));
         assert_eq!((target.transport, target.depth), (Nanos::from_micros(15), Some(128)));
         assert!(Target::parse("simulated:x,depth=0").is_err());
         assert!(Target::parse("simulated:x,speed=9").is_err());
