@@ -311,9 +311,8 @@ mod tests {
     #[test]
     fn never_more_than_half_again() {
         let mut pool = Admission::new(Rule::Pool, 4, u32::MAX);
-        let taken = (0..100)
-            .filter(|p| pool.take(Asks { woken: true, ..asks(*p) }, Nanos::ZERO))
-            .count();
+        let taken =
+            (0..100).filter(|p| pool.take(Asks { woken: true, ..asks(*p) }, Nanos::ZERO)).count();
         assert_eq!(taken, 6);
     }
 }

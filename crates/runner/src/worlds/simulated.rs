@@ -368,10 +368,8 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let way = [
-            ("transport", self.target.transport),
-            ("transport_gap", self.target.transport_gap),
-        ];
+        let way =
+            [("transport", self.target.transport), ("transport_gap", self.target.transport_gap)];
         for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
         }

@@ -29,6 +29,8 @@ pub(crate) struct File {
     pub pages: u64,
     /// Dirty pages, but those that are on their way.
     pub dirty: PageSet,
+    /// Pages that are dirty again while they are on their way to the device, or come from it.
+    pub rewritten: PageSet,
     /// Since when it has dirty pages.
     pub dirtied: Option<Nanos>,
     /// Where write-back goes on: it sweeps the file again and again.
@@ -42,10 +44,16 @@ impl File {
             place,
             pages,
             dirty: PageSet::default(),
+            rewritten: PageSet::default(),
             dirtied: None,
             cursor: 0,
             lock: Lock::default(),
         }
+    }
+
+    /// Whether there is anything to write back, now or when it has come back from the device.
+    pub fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty() || !self.rewritten.is_empty()
     }
 
     /// An empty file that takes extents as it grows.

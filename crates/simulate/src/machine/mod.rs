@@ -481,6 +481,10 @@ impl<D: Device + ?Sized> Machine<D> {
             let slot = self.cache.peek(run.file, index);
             if let Some(slot) = slot.filter(|slot| self.cache[*slot].run == Some(name)) {
                 self.cache.end_run(slot, run.write);
+                let file = &mut self.files[run.file as usize];
+                if self.cache[slot].dirty && file.rewritten.remove(index) {
+                    file.dirty.insert(index);
+                }
             }
         }
         for task in run.waiters.drain(..) {

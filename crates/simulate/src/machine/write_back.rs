@@ -114,7 +114,7 @@ impl<D: Device + ?Sized> Machine<D> {
     pub(super) fn next_dirty_file(&mut self) -> Option<u16> {
         let count = self.files.len() as u16;
         let turns = (1..=count).map(|step| (self.flusher.last + step) % count);
-        let found = turns.into_iter().find(|file| !self.files[*file as usize].dirty.is_empty())?;
+        let found = turns.into_iter().find(|file| self.files[*file as usize].has_dirty())?;
         self.flusher.last = found;
         Some(found)
     }
@@ -130,12 +130,8 @@ impl<D: Device + ?Sized> Machine<D> {
             let Some(page) = self.next_page(&mut out) else { return self.end_sweep(id, out) };
             let running = self.cache.peek(out.file, page).and_then(|slot| self.cache[slot].run);
             if let Some(run) = running {
-                if matches!(out.mode, Mode::Sync(_)) {
-                    self.wait_for_run(id, run);
-                    return Step::Io(Frame::WriteOut(out));
-                }
-                out.cursor = page.saturating_add(1);
-                continue;
+                self.wait_for_run(id, run);
+                return Step::Io(Frame::WriteOut(out));
             }
             if background && !self.throttling_allows(id) {
                 return Step::Wait(Frame::WriteOut(out));
@@ -164,14 +160,22 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// The next dirty page of a sweep, once round the file if it may.
+    /// The next dirty page of a sweep, once round the file if it may. What is on its way and dirty
+    /// again, only fsync cares for: it waits.
     fn next_page(&self, out: &mut WriteOut) -> Option<u32> {
         if out.budget == 0 {
             return None;
         }
-        let dirty = &self.files[out.file as usize].dirty;
+        let file = &self.files[out.file as usize];
+        let syncs = matches!(out.mode, Mode::Sync(_));
+        let next = |from: u32| match syncs {
+            true => {
+                [&file.dirty, &file.rewritten].into_iter().filter_map(|set| set.next(from)).min()
+            }
+            false => file.dirty.next(from),
+        };
         if let Some(page) =
-            dirty.next(out.cursor).filter(|page| Some(*page) < out.stop.or(Some(u32::MAX)))
+            next(out.cursor).filter(|page| Some(*page) < out.stop.or(Some(u32::MAX)))
         {
             return Some(page);
         }
@@ -179,7 +183,7 @@ impl<D: Device + ?Sized> Machine<D> {
             return None;
         }
         (out.cursor, out.stop) = (0, Some(out.from));
-        dirty.next(0).filter(|page| *page < out.from)
+        next(0).filter(|page| *page < out.from)
     }
 
     /// How many dirty pages from `page` go in one bio.
@@ -189,11 +193,8 @@ impl<D: Device + ?Sized> Machine<D> {
         }
         let dirty = &self.files[out.file as usize].dirty;
         let most = self.pages_in_bio(out.file, page).min(out.budget);
-        let idle = |index| {
-            self.cache.peek(out.file, index).is_some_and(|slot| self.cache[slot].run.is_none())
-        };
         let mut count = 1;
-        while count < most && dirty.next(page + count) == Some(page + count) && idle(page + count) {
+        while count < most && dirty.next(page + count) == Some(page + count) {
             count += 1;
         }
         count
@@ -204,7 +205,7 @@ impl<D: Device + ?Sized> Machine<D> {
         if out.mode != Mode::Sync(super::BY_SYNC) {
             file.cursor = out.cursor;
         }
-        if file.dirty.is_empty() {
+        if !file.has_dirty() {
             file.dirtied = None;
         }
         self.tasks[id as usize].written = out.written;
@@ -251,7 +252,7 @@ impl<D: Device + ?Sized> Machine<D> {
 
     fn next_old_file(&self) -> Option<u16> {
         let old = |file: &super::File| {
-            !file.dirty.is_empty() && file.dirtied.is_some_and(|at| at + EXPIRY <= self.now)
+            file.has_dirty() && file.dirtied.is_some_and(|at| at + EXPIRY <= self.now)
         };
         self.files.iter().position(old).map(|file| file as u16)
     }

@@ -110,7 +110,10 @@ impl<D: Device + ?Sized> Machine<D> {
             self.cache.set_dirty(slot);
             let file = &mut self.files[page.file as usize];
             file.dirtied.get_or_insert(self.now);
-            file.dirty.insert(page.index);
+            match page.run {
+                None => file.dirty.insert(page.index),
+                Some(_) => file.rewritten.insert(page.index),
+            };
             task.dirtied += 1;
         }
         task.last_dirtied = self.now;

@@ -8,7 +8,7 @@ use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCa
 use crate::replay::{Next, moves_data};
 use blocklayer::{Bio, Submitted};
 use device::{Device, Op};
-use units::Sectors;
+use units::{Nanos, Sectors};
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Lets every client that is ready begin what it can, and then hand it all over.
@@ -151,8 +151,15 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     #[inline]
     fn begin_handing_over(&mut self, slot: u32) {
         let client = self.crowd.operations[slot as usize].client;
-        let tries = self.crowd.clients[client as usize].sleeping.tries();
+        let its = &self.crowd.clients[client as usize];
+        let (tries, process) = (its.sleeping.tries(), its.context.process);
         if self.hand_over(slot, !tries) {
+            // A ring's completions are taken up as they come: only the first operations are handed
+            // over in one call, and may be merged in the plug list. (On a real kernel those that
+            // complete together may be merged again, but once parted they stay so.)
+            if tries && self.now > Nanos::ZERO {
+                self.machine.volume.unplug(process, self.now);
+            }
             return;
         }
         self.crowd.operations[slot as usize].slept = self.now;

@@ -116,7 +116,8 @@ mod tests {
         let target = Target::parse("simulated:x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
         assert_eq!((target.transport, target.depth), (Nanos::ZERO, None));
-        let target = Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
+        let target =
+            Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
         assert_eq!(target.transport_gap, Nanos::from_micros(2));
         assert_eq!((target.transport, target.depth), (Nanos::from_micros(15), Some(128)));
         assert!(Target::parse("simulated:x,depth=0").is_err());
