@@ -8,7 +8,7 @@
 
 use blocklayer::{Bio, BlockLayer, Config, Context, Kernel, Outcome, Submitted};
 use device::disk::{
-    Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
+    Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
 };
 use device::{Completion, Device, Disk, Op, Path, Request, View};
 use random::Stream;
@@ -110,7 +110,9 @@ fn null(depth: u32) -> Box<dyn Device> {
 fn disk(policy: Policy, depth: u32) -> Box<dyn Device> {
     let spec = DiskSpec {
         geometry: GeometrySpec::simple(50_000, 4, 1000, 4_000_000, (100, 150)),
+        access: Access::Positions,
         seek: SeekCurve::ThreePoint { single: 0.2, average: 3.5, full: 7.0 },
+        write_seek: None,
         head_switch_ns: 300_000,
         write_settle_ns: 500_000,
         read_after_write_jog: true,

@@ -5,7 +5,7 @@
 
 use device::array::{ArraySpec, Level, ReadPolicy};
 use device::disk::{
-    Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
+    Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
 };
 use device::flash::{FlashSpec, State};
 use device::{Array, Completion, Device, Disk, Flash, Request};
@@ -16,7 +16,9 @@ use units::Nanos;
 fn disk(policy: Policy, depth: u32) -> Disk {
     let spec = DiskSpec {
         geometry: GeometrySpec::simple(50_000, 4, 1000, 4_000_000, (100, 150)),
+        access: Access::Positions,
         seek: SeekCurve::ThreePoint { single: 0.2, average: 3.5, full: 7.0 },
+        write_seek: None,
         head_switch_ns: 300_000,
         write_settle_ns: 500_000,
         read_after_write_jog: true,

@@ -5,7 +5,7 @@
 
 use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use device::disk::{
-    Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
+    Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
 };
 use device::{Array, Completion, Device, Disk, Op, Path, Request, View};
 use random::Stream;
@@ -20,7 +20,9 @@ fn bare(policy: Policy, depth: u32, seek: SeekCurve, overhead_ns: u32) -> DiskSp
     let overhead = device::disk::After::both(overhead_ns);
     DiskSpec {
         geometry: GeometrySpec::simple(CYLINDERS, HEADS, PER_TRACK, 4_000_000, (0, 0)),
+        access: Access::Positions,
         seek,
+        write_seek: None,
         head_switch_ns: 0,
         write_settle_ns: 0,
         read_after_write_jog: false,

@@ -4,8 +4,9 @@
 
 use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use device::disk::{
-    After, Bus, CacheSpec, DiskSpec, GeometrySpec, HeadOrder, MediaWrite, Overheads, Policy,
-    ReadAhead, SeekCurve, Sparing, WriteCache, ZoneSpec,
+    Access, After, Bus, CacheSpec, ChildSpec, DiskSpec, GeometrySpec, HeadOrder, IndexSpec,
+    MediaWrite, Overheads, PatternSpec, Policy, ReadAhead, RemapSpec, RunSpec, SeekCurve, Sparing,
+    WriteCache, ZoneSpec,
 };
 use device::flash::{FlashSpec, State};
 use device::{Array, Completion, Device, Disk, Flash, Op, Path, Request};
@@ -41,7 +42,7 @@ fn zones() -> impl Strategy<Value = (Vec<ZoneSpec>, u32)> {
     })
 }
 
-fn geometry() -> impl Strategy<Value = GeometrySpec> {
+fn zoned() -> impl Strategy<Value = GeometrySpec> {
     let sparing = prop_oneof![
         Just(Sparing::None),
         Just(Sparing::Track),
@@ -61,8 +62,93 @@ fn geometry() -> impl Strategy<Value = GeometrySpec> {
         Just(HeadOrder::Serpentine)
     ];
     (zones(), 1u32..5, sparing, order).prop_map(|((zones, cylinders), heads, sparing, order)| {
-        GeometrySpec { heads, cylinders, turn_ns: 4_000_000, head_order: order, sparing, zones }
+        GeometrySpec {
+            heads,
+            cylinders,
+            turn_ns: 4_000_000,
+            head_order: order,
+            sparing,
+            zones,
+            index: None,
+        }
     })
+}
+
+/// A band: cylinders, sectors of each surface's tracks, angles, and how many like it follow.
+type Band = (u32, Vec<u32>, f64, f64, u32);
+
+/// A node for each band, in it a run of tracks for each surface, to and fro; then the root.
+fn indexed() -> impl Strategy<Value = GeometrySpec> {
+    let band = (1u32..6, prop::collection::vec(2u32..30, 3), 0.0f64..1.0, 0.0f64..1.0, 1u32..4);
+    let slips = prop::collection::vec((0u64..400, 1u64..9), 0..4);
+    let bands = prop::collection::vec(band, 1..4);
+    (bands, 1u32..4, 0u32..3, slips, prop::option::of(0u64..60)).prop_map(
+        |(bands, heads, front, slips, remap)| index(&bands, heads as usize, front, slips, remap),
+    )
+}
+
+fn index(
+    bands: &[Band],
+    heads: usize,
+    front: u32,
+    slips: Vec<(u64, u64)>,
+    remap: Option<u64>,
+) -> GeometrySpec {
+    let (mut patterns, mut nodes, mut root) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut place, mut cylinder) = (0, 0);
+    for (number, (tracks, sectors, angle, advance, times)) in bands.iter().enumerate() {
+        let run = |start, cylinder, child_places, child_cylinders, count, inward, child| RunSpec {
+            start,
+            cylinder,
+            angle: *angle,
+            child_places,
+            child_cylinders,
+            advance: *advance,
+            places: child_places * u64::from(count),
+            inward,
+            child,
+        };
+        let (mut node, mut places) = (Vec::new(), 0);
+        for (head, sectors) in sectors.iter().take(heads).enumerate() {
+            let pattern = patterns.len() as u32;
+            let (last, sectors_per_track) = (front + sectors - 1, front + sectors);
+            patterns.push(PatternSpec { first: front, last, sectors_per_track });
+            let inward = head % 2 == 0;
+            let from = if inward { 0 } else { tracks - 1 };
+            let child = ChildSpec::Track { pattern, head: head as u32 };
+            node.push(run(places, from, u64::from(*sectors), 1, *tracks, inward, child));
+            places += u64::from(sectors * tracks);
+        }
+        nodes.push(node);
+        root.push(run(
+            place,
+            cylinder,
+            places,
+            *tracks,
+            *times,
+            true,
+            ChildSpec::Node(number as u32),
+        ));
+        place += places * u64::from(*times);
+        cylinder += tracks * times;
+    }
+    nodes.push(root);
+    // The last cylinder is a spare one.
+    let remaps = remap.map(|place| RemapSpec {
+        place,
+        count: 2,
+        cylinder,
+        head: 0,
+        sector: 1,
+        sectors_per_track: 9,
+    });
+    let index = IndexSpec { patterns, nodes, slips, remaps: remaps.into_iter().collect() };
+    let simple = GeometrySpec::simple(cylinder + 1, heads as u32, 1, 4_000_000, (0, 0));
+    GeometrySpec { zones: Vec::new(), index: Some(Box::new(index)), ..simple }
+}
+
+fn geometry() -> impl Strategy<Value = GeometrySpec> {
+    prop_oneof![3 => zoned(), 1 => indexed()]
 }
 
 fn cache() -> impl Strategy<Value = CacheSpec> {
@@ -106,10 +192,20 @@ fn disk() -> impl Strategy<Value = DiskSpec> {
             high_water: 0.5
         }),
     ];
-    (geometry(), cache(), write_cache, policy, 1u32..6, 0u32..300_000).prop_map(
-        |(geometry, cache, write_cache, policy, depth, overhead)| DiskSpec {
+    let access = prop_oneof![
+        6 => Just(Access::Positions),
+        1 => Just(Access::NoRotation),
+        1 => Just(Access::HalfTurn),
+        1 => (0u32..9_000_000).prop_map(Access::Constant),
+    ];
+    let write_seek = prop::option::of(Just(Box::new(SeekCurve::Constant(1.2))));
+    let arm = (access, write_seek);
+    (geometry(), arm, cache(), write_cache, policy, 1u32..6, 0u32..300_000).prop_map(
+        |(geometry, (access, write_seek), cache, write_cache, policy, depth, overhead)| DiskSpec {
             geometry,
+            access,
             seek: SeekCurve::ThreePoint { single: 0.3, average: 1.0, full: 2.0 },
+            write_seek,
             head_switch_ns: 200_000,
             write_settle_ns: 100_000,
             read_after_write_jog: true,

@@ -32,8 +32,8 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Make a profile of a drive that is described in DiskSim's files (.diskspecs, .model, .seek,
-    /// .parv)
+    /// Make a profile of a drive that is described in DiskSim's files (.diskspecs, .model, .layout,
+    /// .seek, .parv)
     Import {
         /// The folder with the drive's files
         folder: PathBuf,
@@ -133,7 +133,7 @@ fn import_drive(folder: &Path, drive: Option<&str>, output: Option<&Path>) -> an
     let mut files = DriveFiles::default();
     for entry in entries {
         let path = entry?.path();
-        let wanted = ["diskspecs", "model", "seek", "parv"];
+        let wanted = ["diskspecs", "model", "layout", "seek", "seeks", "parv"];
         let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_file() && wanted.contains(&ending.as_str()) {
             files.files.push((path.display().to_string(), read(&path)?));

@@ -1,9 +1,13 @@
 //! An array: a controller in front of drives, with or without a battery-backed write cache.
 
+mod drives;
 mod layout;
+mod parity;
+mod read;
 mod write_cache;
 
 pub use layout::{Layout, Level, Piece};
+pub use read::ReadPolicy;
 pub use write_cache::{Destage, WriteBack};
 
 use crate::spec_error::SpecError;
@@ -12,19 +16,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Nanos, Sectors};
 use write_cache::WriteCache;
-
-/// Which copy of a mirror a read goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReadPolicy {
-    /// Always the first that works.
-    First,
-    /// In turn.
-    RoundRobin,
-    /// The one with the fewest requests; of equals, the one whose last request was nearest.
-    ShortestQueue,
-    /// The one whose last request was nearest.
-    NearestHead,
-}
 
 /// A controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,104 +212,6 @@ impl Array {
         }
     }
 
-    /// Lets a drive run to `at`, and follows up what it completed.
-    fn step(&mut self, drive: usize, at: u64) {
-        let mut done = std::mem::take(&mut self.scratch);
-        self.drives[drive].advance(Nanos(at), &mut done);
-        self.refresh(drive);
-        for completion in done.drain(..) {
-            self.at_drive[drive] -= 1;
-            self.child_done(completion.id as usize, at);
-        }
-        self.scratch = done;
-        self.feed(drive, at);
-        self.destage(at);
-    }
-
-    fn refresh(&mut self, drive: usize) {
-        self.next[drive] = self.drives[drive].next_event().map_or(u64::MAX, |at| at.0);
-    }
-
-    /// Gives a drive what waits for it, up to its share.
-    fn feed(&mut self, drive: usize, at: u64) {
-        while self.at_drive[drive] < self.spec.drive_depth {
-            let Some(child) = self.queued[drive].pop_front() else { return };
-            self.at_drive[drive] += 1;
-            self.drive_operations += 1;
-            let request = self.children[child].request;
-            self.last[drive] = request.end();
-            self.drives[drive].submit(request, Nanos(at));
-            self.refresh(drive);
-        }
-    }
-
-    fn child_done(&mut self, child: usize, at: u64) {
-        let parent = self.children[child].parent;
-        self.free_children.push(child);
-        self.parents[parent].remaining -= 1;
-        if self.parents[parent].remaining > 0 {
-            return;
-        }
-        let then = std::mem::take(&mut self.parents[parent].then);
-        if then.is_empty() {
-            self.parent_done(parent, at);
-        } else {
-            self.issue(parent, then, at);
-        }
-    }
-
-    /// Sends requests to drives on behalf of `parent`.
-    fn issue(&mut self, parent: usize, requests: Vec<(usize, Request)>, at: u64) {
-        self.parents[parent].remaining = requests.len() as u32;
-        for (drive, request) in requests {
-            let child = Child { parent, request };
-            let number = match self.free_children.pop() {
-                Some(number) => {
-                    self.children[number] = child;
-                    number
-                }
-                None => {
-                    self.children.push(child);
-                    self.children.len() - 1
-                }
-            };
-            self.children[number].request.id = number as u64;
-            self.queued[drive].push_back(number);
-        }
-        for drive in 0..self.drives.len() {
-            self.feed(drive, at);
-        }
-    }
-
-    fn parent_done(&mut self, number: usize, at: u64) {
-        let parent = std::mem::take(&mut self.parents[number]);
-        self.free_parents.push(number);
-        match parent.host {
-            Some((request, submitted)) => {
-                self.host_running -= 1;
-                // The controller's own time was paid at the start by writes, and is paid now by
-                // reads, with the transfer to the host.
-                let transfer = match request.op {
-                    Op::Read => request.count.0 * u64::from(self.spec.sector_ns),
-                    _ => 0,
-                };
-                let due =
-                    Due { id: request.id, submitted, began: parent.began, cached: parent.cached };
-                let at = at + u64::from(self.spec.overhead_ns) + transfer;
-                self.ahead.push(Reverse((at, parent.sequence, due)));
-            }
-            None => {
-                if let Some(cache) = &mut self.cache {
-                    cache.landed(parent.run);
-                }
-                self.take_stalled(at);
-            }
-        }
-        if parent.rows.is_some() {
-            self.unblock(at);
-        }
-    }
-
     fn deliver(&mut self) {
         let Some(Reverse((at, _, due))) = self.ahead.pop() else { return };
         self.done.push(Completion {
@@ -333,22 +226,6 @@ impl Array {
             self.admit(request, submitted, at);
         }
         self.destage(at);
-    }
-
-    fn new_parent(&mut self, parent: Parent) -> usize {
-        self.sequence += 1;
-        self.host_running += u32::from(parent.host.is_some());
-        let parent = Parent { sequence: self.sequence, ..parent };
-        match self.free_parents.pop() {
-            Some(number) => {
-                self.parents[number] = parent;
-                number
-            }
-            None => {
-                self.parents.push(parent);
-                self.parents.len() - 1
-            }
-        }
     }
 
     fn admit(&mut self, request: Request, submitted: u64, now: u64) {
@@ -426,21 +303,7 @@ impl Array {
                 let requests = self.reads(request);
                 self.issue(parent, requests, now);
             }
-            (Op::Write, Level::Parity) => {
-                let pieces = self.layout.pieces(request.start.0, request.count.0);
-                let (mut first, mut last) = (u64::MAX, 0);
-                for piece in pieces {
-                    first = first.min(piece.row);
-                    last = last.max(piece.row);
-                }
-                self.parents[parent].rows = Some((first, last));
-                if self.row_is_held(parent, first, last) {
-                    self.blocked.push_back(parent);
-                    self.parents[parent].run = (request.start.0, request.count.0);
-                    return;
-                }
-                self.write_rows(parent, request, now);
-            }
+            (Op::Write, Level::Parity) => self.write_parity(parent, request, now),
             (Op::Discard, Level::Parity) => self.parent_done(parent, now),
             _ => {
                 let copies: Vec<_> = self
@@ -453,120 +316,6 @@ impl Array {
                     .map(|(drive, piece)| (drive, on_drive(&request, piece.start, piece.count)))
                     .collect();
                 self.issue(parent, copies, now);
-            }
-        }
-    }
-
-    /// Reads of each piece: from the copy that the policy names, or from all the others of a row
-    /// whose drive has failed.
-    fn reads(&mut self, request: Request) -> Vec<(usize, Request)> {
-        let mut reads = Vec::new();
-        for piece in self.layout.pieces(request.start.0, request.count.0) {
-            let read = on_drive(&request, piece.start, piece.count);
-            match self.spec.level {
-                Level::Parity if !self.works(piece.drive) => {
-                    let others = (0..self.drives.len()).filter(|drive| *drive != piece.drive);
-                    reads.extend(others.map(|drive| (drive, read)));
-                }
-                _ => reads.push((self.copy_to_read(&piece), read)),
-            }
-        }
-        reads
-    }
-
-    fn copy_to_read(&mut self, piece: &Piece) -> usize {
-        self.turn += usize::from(self.spec.read_policy == ReadPolicy::RoundRobin);
-        let copies = self.layout.copies(piece.drive);
-        let working = copies.filter(|drive| self.works(*drive));
-        let distance = |drive: &usize| self.last[*drive].abs_diff(piece.start);
-        let load = |drive: &usize| self.at_drive[*drive] as usize + self.queued[*drive].len();
-        let chosen = match self.spec.read_policy {
-            ReadPolicy::First => working.clone().next(),
-            ReadPolicy::RoundRobin => {
-                let count = working.clone().count().max(1);
-                working.clone().nth(self.turn % count)
-            }
-            ReadPolicy::ShortestQueue => working.clone().min_by_key(|d| (load(d), distance(d))),
-            ReadPolicy::NearestHead => working.clone().min_by_key(|d| (distance(d), *d)),
-        };
-        chosen.unwrap_or(piece.drive)
-    }
-
-    fn row_is_held(&self, parent: usize, first: u64, last: u64) -> bool {
-        let held =
-            |other: &Parent| other.rows.is_some_and(|(from, to)| from <= last && first <= to);
-        // Those that wait before it count too, or it would overtake them.
-        self.parents.iter().enumerate().any(|(number, other)| {
-            number != parent && other.sequence < self.parents[parent].sequence && held(other)
-        })
-    }
-
-    fn unblock(&mut self, now: u64) {
-        let mut blocked = std::mem::take(&mut self.blocked);
-        let mut still = VecDeque::new();
-        while let Some(parent) = blocked.pop_front() {
-            let Some((first, last)) = self.parents[parent].rows else { continue };
-            if self.row_is_held(parent, first, last) {
-                still.push_back(parent);
-                continue;
-            }
-            let (start, count) = self.parents[parent].run;
-            let fua = self.parents[parent].host.is_none_or(|(request, _)| request.fua);
-            let request = Request { fua, ..Request::write(0, start, count) };
-            self.write_rows(parent, request, now);
-        }
-        still.append(&mut self.blocked);
-        self.blocked = still;
-    }
-
-    /// A write under parity: of each row that is written whole, data and parity; else old data and
-    /// old parity are read first (read-modify-write), so a small write is four operations.
-    fn write_rows(&mut self, parent: usize, request: Request, now: u64) {
-        let mut reads: Vec<(usize, Request)> = Vec::new();
-        let mut writes: Vec<(usize, Request)> = Vec::new();
-        let pieces: Vec<Piece> = self.layout.pieces(request.start.0, request.count.0).collect();
-        for row in pieces.chunk_by(|a, b| a.row == b.row) {
-            self.write_row(&request, row, &mut reads, &mut writes);
-        }
-        if reads.is_empty() {
-            self.issue(parent, writes, now);
-        } else {
-            self.parents[parent].then = writes;
-            self.issue(parent, reads, now);
-        }
-    }
-
-    fn write_row(
-        &self,
-        request: &Request,
-        row: &[Piece],
-        reads: &mut Vec<(usize, Request)>,
-        writes: &mut Vec<(usize, Request)>,
-    ) {
-        let parity = self.layout.parity_drive(row[0].row);
-        let from = row.iter().map(|piece| piece.start).min().unwrap_or(0);
-        let to = row.iter().map(|piece| piece.start + piece.count).max().unwrap_or(0);
-        let write = |piece: &Piece| (piece.drive, on_drive(request, piece.start, piece.count));
-        let read = |drive: usize, start: u64, count: u64| (drive, Request::read(0, start, count));
-        writes.extend(row.iter().filter(|piece| self.works(piece.drive)).map(write));
-        if !self.works(parity) {
-            return; // data alone; the row has no parity now
-        }
-        writes.push((parity, on_drive(request, from, to - from)));
-        let whole = row.len() as u64 == self.layout.columns()
-            && row.iter().all(|piece| piece.count == self.layout.unit);
-        if whole {
-            return;
-        }
-        match row.iter().any(|piece| !self.works(piece.drive)) {
-            // The lost drive's new data goes into the parity, made from all the others' data.
-            true => {
-                let others = (0..self.drives.len()).filter(|d| *d != parity && self.works(*d));
-                reads.extend(others.map(|drive| read(drive, from, to - from)));
-            }
-            false => {
-                reads.extend(row.iter().map(|p| read(p.drive, p.start, p.count)));
-                reads.push(read(parity, from, to - from));
             }
         }
     }

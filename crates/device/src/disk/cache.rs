@@ -1,7 +1,7 @@
 //! The drive's buffer: segments of consecutive blocks, and the read-ahead that fills them while
 //! nothing else moves the arm.
 
-use super::mechanics::{Arm, Mechanics, ROUNDING_NS};
+use super::mechanics::{Arm, Mechanics, Part, ROUNDING_NS};
 use super::spec::{CacheSpec, ReadAhead};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,8 +63,8 @@ impl Cache {
     pub fn run(&mut self, mechanics: &Mechanics, time: u64) -> Option<Arm> {
         let mut running = self.running?;
         while running.next < running.limit && running.time < time {
-            let left = running.limit - running.next;
-            let pass = mechanics.pass(running.arm, running.time, running.next, left, false);
+            let rest = (running.next, running.limit - running.next);
+            let pass = mechanics.pass(running.arm, running.time, rest, false, Part::ReadOn);
             if pass.start >= time {
                 break;
             }
@@ -125,7 +125,7 @@ impl Cache {
             }
             if let Some(running) = self.running.filter(|r| r.segment == number && end <= r.limit) {
                 let rest = (running.next, end - running.next);
-                let (at, _) = mechanics.sweep(running.arm, running.time, rest, false, |_| ());
+                let at = mechanics.read_on(running.arm, running.time, rest);
                 return Lookup::Coming { at };
             }
             if start < segment.end {

@@ -3,9 +3,13 @@
 //! A logical block of a zone becomes a *physical index* (its place among the zone's sectors in the
 //! order they are laid out), and that a track, a sector on it, and an angle.
 
+mod index;
 mod zone;
 
+pub use index::{ChildSpec, IndexSpec, PatternSpec, RemapSpec, RunSpec};
+
 use crate::spec_error::SpecError;
+use index::Index;
 use zone::Zone;
 
 /// Where spare sectors are kept; `count` is per unit named.
@@ -99,6 +103,8 @@ pub struct GeometrySpec {
     pub sparing: Sparing,
     /// Zones, outermost first, in ascending cylinders.
     pub zones: Vec<ZoneSpec>,
+    /// In place of zones, which are then none: `head_order` and `sparing` say nothing.
+    pub index: Option<Box<IndexSpec>>,
 }
 
 impl GeometrySpec {
@@ -129,6 +135,7 @@ impl GeometrySpec {
             head_order: HeadOrder::Conventional,
             sparing: Sparing::None,
             zones: vec![zone],
+            index: None,
         }
     }
 }
@@ -136,8 +143,6 @@ impl GeometrySpec {
 /// Where a block lies on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Zone number.
-    pub zone: u32,
     /// Cylinder on the disk.
     pub cylinder: u32,
     /// Head.
@@ -170,6 +175,7 @@ pub struct Geometry {
     head_order: HeadOrder,
     tracks_slip: bool,
     zones: Vec<Zone>,
+    index: Option<Index>,
     capacity: u64,
 }
 
@@ -177,6 +183,7 @@ impl Geometry {
     /// Checks `spec` and makes the map.
     pub fn new(spec: &GeometrySpec) -> Result<Self, SpecError> {
         check_disk(spec)?;
+        let index = spec.index.as_ref().map(|index| Index::new(spec, index)).transpose()?;
         let mut zones = Vec::with_capacity(spec.zones.len());
         let mut first_lbn = 0;
         let mut next_cylinder = 0;
@@ -201,7 +208,8 @@ impl Geometry {
             head_order: spec.head_order,
             tracks_slip: spec.sparing == Sparing::ZoneTracks,
             zones,
-            capacity: first_lbn,
+            capacity: index.as_ref().map_or(first_lbn, |index| index.capacity),
+            index,
         })
     }
 
@@ -217,10 +225,6 @@ impl Geometry {
     pub fn turn_ns(&self) -> u64 {
         self.turn_ns
     }
-    /// First block and number of blocks of each zone.
-    pub fn zones(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.zones.iter().map(|zone| (zone.first_lbn, zone.blocks))
-    }
 
     fn zone_of(&self, lbn: u64) -> usize {
         match self.zones.len() {
@@ -232,13 +236,15 @@ impl Geometry {
     /// Where `lbn` lies; it must be below the capacity.
     #[inline]
     pub fn locate(&self, lbn: u64) -> Place {
-        let number = self.zone_of(lbn);
-        let zone = &self.zones[number];
+        if let Some(index) = &self.index {
+            return index.locate(lbn);
+        }
+        let zone = &self.zones[self.zone_of(lbn)];
         let index = zone.physical(lbn - zone.first_lbn, self.tracks_slip);
-        self.place(number, zone, zone.replaced(index, self.tracks_slip))
+        self.place(zone, zone.replaced(index, self.tracks_slip))
     }
 
-    fn place(&self, number: usize, zone: &Zone, index: u64) -> Place {
+    fn place(&self, zone: &Zone, index: u64) -> Place {
         let track = index / zone.sectors_per_track;
         let sector = index - track * zone.sectors_per_track;
         let cylinder = track / self.heads;
@@ -257,7 +263,6 @@ impl Geometry {
             + sector;
         let angle = skewed % zone.sectors_per_track * self.turn_ns / zone.sectors_per_track;
         Place {
-            zone: number as u32,
             cylinder: on_disk as u32,
             head: head as u32,
             sector: sector as u32,
@@ -267,12 +272,14 @@ impl Geometry {
 
     /// The longest run from `lbn` on its track, of at most `max` blocks (`max` ≥ 1).
     pub fn extent(&self, lbn: u64, max: u64) -> Extent {
-        let number = self.zone_of(lbn);
-        let zone = &self.zones[number];
+        if let Some(index) = &self.index {
+            return index.extent(lbn, max);
+        }
+        let zone = &self.zones[self.zone_of(lbn)];
         let block = lbn - zone.first_lbn;
         let laid = zone.physical(block, self.tracks_slip);
         let index = zone.replaced(laid, self.tracks_slip);
-        let place = self.place(number, zone, index);
+        let place = self.place(zone, index);
         let left_on_track = zone.sectors_per_track - index % zone.sectors_per_track;
         let most = max.min(left_on_track).min(zone.blocks - block);
         let blocks = match zone.is_plain() {
@@ -317,11 +324,6 @@ impl Geometry {
     pub fn pass_ns(&self, extent: &Extent) -> u64 {
         extent.sectors * self.turn_ns / extent.sectors_per_track
     }
-
-    /// Sectors on a track where `lbn` lies.
-    pub fn sectors_per_track(&self, lbn: u64) -> u64 {
-        self.zones[self.zone_of(lbn)].sectors_per_track
-    }
 }
 
 fn check_disk(spec: &GeometrySpec) -> Result<(), SpecError> {
@@ -336,6 +338,8 @@ fn check_disk(spec: &GeometrySpec) -> Result<(), SpecError> {
         return wrong(format!("a turn of {} ns: expected 0.1 ms to 1 s", spec.turn_ns));
     }
     match spec.zones.last() {
+        None if spec.index.is_some() => Ok(()),
+        Some(_) if spec.index.is_some() => wrong("both zones and an index".to_owned()),
         None => wrong("no zones".to_owned()),
         Some(zone) if zone.last_cylinder >= spec.cylinders => wrong(format!(
             "the last zone ends at cylinder {}, and the disk has {}",

@@ -2,6 +2,7 @@
 
 use super::geometry::{Extent, Geometry, Place};
 use super::seek::SeekTable;
+use super::spec::Access;
 
 /// Where the arm is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Mechanics {
     pub geometry: Geometry,
     /// How long seeks take.
     pub seek: SeekTable,
+    /// How long seeks to write take, where that differs.
+    pub write_seek: Option<SeekTable>,
     /// Time to change heads without a seek, ns.
     pub head_switch_ns: u32,
     /// What positioning to write takes beyond positioning to read, ns. May be negative.
@@ -36,8 +39,19 @@ pub struct Mechanics {
     pub jog_ns: u32,
     /// Reading may begin anywhere in the wanted sectors as soon as the head has arrived.
     pub read_on_arrival: bool,
-    /// Without it, whatever is wanted is under the head when the arm has arrived.
-    pub rotates: bool,
+    /// What an access waits for.
+    pub access: Access,
+}
+
+/// Where in an access a pass comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It begins the access.
+    First,
+    /// It goes on with the access on the next track.
+    Next,
+    /// Nothing begins: the head reads on behind what was wanted.
+    ReadOn,
 }
 
 /// Times are whole ns and rounded down, so a head that runs straight on may seem to come a few ns
@@ -66,7 +80,11 @@ impl Mechanics {
     /// switch if that is longer; settling if it is to write and anything moved.
     #[inline]
     pub fn position_ns(&self, arm: Arm, cylinder: u32, head: u32, write: bool) -> u32 {
-        let seek = self.seek.time_ns(arm.cylinder.abs_diff(cylinder));
+        let table = match &self.write_seek {
+            Some(table) if write => table,
+            _ => &self.seek,
+        };
+        let seek = table.time_ns(arm.cylinder.abs_diff(cylinder));
         let switch = if arm.head == head { 0 } else { self.head_switch_ns };
         let move_ns = seek.max(switch);
         if arm.wrote && !write && arm.cylinder == cylinder {
@@ -78,10 +96,16 @@ impl Mechanics {
         }
     }
 
+    /// It matters where a sector is on its track.
+    #[inline]
+    pub fn rotates(&self) -> bool {
+        self.access == Access::Positions
+    }
+
     /// From `time` until `angle_ns` is next under the head.
     #[inline]
     pub fn wait_ns(&self, time: u64, angle_ns: u32) -> u64 {
-        if !self.rotates {
+        if !self.rotates() {
             return 0;
         }
         let turn = self.geometry.turn_ns();
@@ -91,19 +115,39 @@ impl Mechanics {
         if wait + ROUNDING_NS > turn { 0 } else { wait }
     }
 
-    /// The first track's part of a transfer of `count` blocks from `lbn` by an arm free at `time`.
-    pub fn pass(&self, arm: Arm, time: u64, lbn: u64, count: u64, write: bool) -> Pass {
+    /// The first track's part of a transfer of blocks from `lbn`, so many, by an arm free at `time`.
+    pub fn pass(
+        &self,
+        arm: Arm,
+        time: u64,
+        (lbn, count): (u64, u64),
+        write: bool,
+        part: Part,
+    ) -> Pass {
         let extent = self.geometry.extent(lbn, count);
         let place = extent.place;
         let arrived = time + u64::from(self.position_ns(arm, place.cylinder, place.head, write));
-        let wait = self.wait_ns(arrived, place.angle_ns);
         let pass_ns = self.geometry.pass_ns(&extent);
-        let (start, end) =
-            match self.read_on_arrival && !write && wait + pass_ns > self.geometry.turn_ns() {
-                // Inside the wanted sectors: the rest of them now, the first ones when they come round.
-                true => (arrived, arrived + self.geometry.turn_ns()),
-                false => (arrived + wait, arrived + wait + pass_ns),
-            };
+        let turn = self.geometry.turn_ns();
+        let (start, end) = match (self.access, part) {
+            (Access::Positions, _) => {
+                let wait = self.wait_ns(arrived, place.angle_ns);
+                match self.read_on_arrival && !write && wait + pass_ns > turn {
+                    // Inside the wanted sectors: the rest of them now, the first ones when they
+                    // come round.
+                    true => (arrived, arrived + turn),
+                    false => (arrived + wait, arrived + wait + pass_ns),
+                }
+            }
+            (Access::HalfTurn, Part::First) => (arrived + turn / 2, arrived + turn / 2 + pass_ns),
+            (Access::Constant(access_ns), Part::First) => {
+                let end = time + u64::from(access_ns);
+                (end.saturating_sub(pass_ns).max(time), end)
+            }
+            // It is in the constant already.
+            (Access::Constant(_), Part::Next) => (time, time),
+            _ => (arrived, arrived + pass_ns),
+        };
         Pass { extent, lbn, arm: Arm::after(place, write), arrived, start, end }
     }
 
@@ -117,13 +161,26 @@ impl Mechanics {
         write: bool,
         mut see: impl FnMut(&Pass),
     ) -> (u64, Arm) {
+        let mut part = Part::First;
         while count > 0 {
-            let pass = self.pass(arm, time, lbn, count, write);
+            let pass = self.pass(arm, time, (lbn, count), write, part);
             see(&pass);
+            part = Part::Next;
             (arm, time) = (pass.arm, pass.end);
             lbn += pass.extent.blocks;
             count -= pass.extent.blocks;
         }
         (time, arm)
+    }
+
+    /// When the head has read on over `count` blocks from `lbn`.
+    pub fn read_on(&self, mut arm: Arm, mut time: u64, (mut lbn, mut count): (u64, u64)) -> u64 {
+        while count > 0 {
+            let pass = self.pass(arm, time, (lbn, count), false, Part::ReadOn);
+            (arm, time) = (pass.arm, pass.end);
+            lbn += pass.extent.blocks;
+            count -= pass.extent.blocks;
+        }
+        time
     }
 }

@@ -71,14 +71,15 @@ impl Disk {
             self.mechanics.sweep(self.arm, began, (from, end - from), false, |pass| {
                 let per_track = pass.extent.sectors_per_track;
                 let last = pass.lbn + pass.extent.blocks - 1;
-                let first_read = pass.start + turn / per_track;
+                let first_read = pass.end.min(pass.start + turn / per_track);
                 // After a sector is read, it and those after it still have to cross the bus.
                 data = data.max(first_read + (end - pass.lbn) * sector);
                 data = data.max(pass.end + (end - last) * sector);
                 if (pass.lbn..=last).contains(&mark) {
-                    bus_from = pass.start + (mark + 1 - pass.lbn) * turn / per_track;
+                    let read = pass.start + (mark + 1 - pass.lbn) * turn / per_track;
+                    bus_from = read.min(pass.end);
                 }
-                if first && from == start {
+                if first && from == start && self.mechanics.rotates() {
                     let passed = (pass.start - pass.arrived) * per_track / turn;
                     kept_from = start - passed.min(u64::from(pass.extent.place.sector)).min(start);
                 }

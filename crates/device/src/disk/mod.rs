@@ -12,11 +12,15 @@ mod queue;
 mod seek;
 mod spec;
 
-pub use geometry::{Extent, Geometry, GeometrySpec, HeadOrder, Place, Sparing, ZoneSpec};
+pub use geometry::{
+    ChildSpec, Extent, Geometry, GeometrySpec, HeadOrder, IndexSpec, PatternSpec, Place, RemapSpec,
+    RunSpec, Sparing, ZoneSpec,
+};
 pub use mechanics::Mechanics;
 pub use seek::{SeekCurve, SeekTable};
 pub use spec::{
-    After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Overheads, Policy, ReadAhead, WriteCache,
+    Access, After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Overheads, Policy, ReadAhead,
+    WriteCache,
 };
 
 use crate::dirty::{Dirty, DirtyMap};
@@ -97,7 +101,17 @@ impl Disk {
     /// empty.
     pub fn new(spec: DiskSpec) -> Result<Self, SpecError> {
         let geometry = Geometry::new(&spec.geometry)?;
-        let seek = SeekTable::new(&spec.seek, geometry.cylinders())?;
+        // Where nothing moves, no position is nearer than another.
+        let still = matches!(spec.access, Access::Constant(_));
+        let cylinders = geometry.cylinders();
+        let seek = match still {
+            true => SeekTable::new(&SeekCurve::Constant(0.0), cylinders)?,
+            false => SeekTable::new(&spec.seek, cylinders)?,
+        };
+        let write_seek = match &spec.write_seek {
+            Some(curve) if !still => Some(SeekTable::new(curve, cylinders)?),
+            _ => None,
+        };
         if spec.depth == 0 {
             return Err(SpecError::new("queue", "a depth of 0: expected at least 1"));
         }
@@ -119,11 +133,12 @@ impl Disk {
         let mechanics = Mechanics {
             geometry,
             seek,
-            head_switch_ns: spec.head_switch_ns,
-            write_settle_ns: spec.write_settle_ns,
+            write_seek,
+            head_switch_ns: if still { 0 } else { spec.head_switch_ns },
+            write_settle_ns: if still { 0 } else { spec.write_settle_ns },
             jog_ns,
             read_on_arrival: spec.cache.read_on_arrival,
-            rotates: true,
+            access: spec.access,
         };
         Ok(Disk {
             mechanics,
@@ -153,7 +168,10 @@ impl Disk {
 
     /// The same without rotational latency, to show what that does: transfers take as long as ever.
     pub fn without_rotation(mut self) -> Self {
-        self.mechanics.rotates = false;
+        if !matches!(self.spec.access, Access::Constant(_)) {
+            self.spec.access = Access::NoRotation;
+            self.mechanics.access = Access::NoRotation;
+        }
         self
     }
 

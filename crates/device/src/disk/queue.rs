@@ -168,7 +168,7 @@ impl Queue {
             }
             let arrived = (phase + position) % turn;
             let wait = match target.angle_ns >= arrived {
-                _ if !mechanics.rotates => 0,
+                _ if !mechanics.rotates() => 0,
                 true => target.angle_ns - arrived,
                 false => target.angle_ns + turn - arrived,
             };

@@ -8,8 +8,12 @@ use super::seek::SeekCurve;
 pub struct DiskSpec {
     /// Layout and rotation.
     pub geometry: GeometrySpec,
+    /// What an access to the medium waits for.
+    pub access: Access,
     /// Arm.
     pub seek: SeekCurve,
+    /// Seeks to write, where they were measured apart.
+    pub write_seek: Option<Box<SeekCurve>>,
     /// Changing heads on a cylinder, ns.
     pub head_switch_ns: u32,
     /// Positioning to write, beyond positioning to read, ns.
@@ -30,6 +34,20 @@ pub struct DiskSpec {
     pub policy: Policy,
     /// Commands the drive takes at once.
     pub depth: u32,
+}
+
+/// What an access to the medium waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// The arm's movement, and the sector's coming round.
+    #[default]
+    Positions,
+    /// The arm's movement alone, to show what rotation does.
+    NoRotation,
+    /// The arm's movement and half a turn, wherever the sector is.
+    HalfTurn,
+    /// Nothing moves: an access takes this time in all, its transfer included, ns.
+    Constant(u32),
 }
 
 /// Two times: after a read, after a write.

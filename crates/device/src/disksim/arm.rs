@@ -1,28 +1,59 @@
-//! The arm: seek curves and measured seek tables.
+//! The arm: what an access waits for, seek curves and measured seek tables.
 
 use super::DriveFileError;
 use super::import::DriveFiles;
 use super::parse::Value;
 use super::reader::Reader;
-use crate::disk::SeekCurve;
+use crate::disk::{Access, SeekCurve};
 
-pub(super) fn seek_curve(
+fn word(mechanics: &Reader<'_>, name: &str) -> Result<(String, usize), DriveFileError> {
+    match mechanics.block.get(name) {
+        Some((Value::Word(text) | Value::Source(text), line)) => Ok((text.clone(), line)),
+        _ => Err(mechanics.missing(name)),
+    }
+}
+
+pub(super) fn access(mechanics: &Reader<'_>) -> Result<Access, DriveFileError> {
+    let (access, line) = word(mechanics, "Access time type")?;
+    match access.as_str() {
+        "trackSwitchPlusRotation" => Ok(Access::Positions),
+        "averageRotation" => Ok(Access::HalfTurn),
+        "constant" => {
+            mechanics.number("Constant access time")?;
+            Ok(Access::Constant(mechanics.time_ns("Constant access time")?))
+        }
+        other => {
+            let what = format!(
+                "unknown access time type '{other}': expected trackSwitchPlusRotation, \
+                 averageRotation, constant"
+            );
+            Err(mechanics.wrong(line, what))
+        }
+    }
+}
+
+/// The seek curve to read, and that to write where the drive's table has one of its own.
+pub(super) fn seek_curves(
     files: &DriveFiles,
     mechanics: &Reader<'_>,
     cylinders: u32,
-) -> Result<SeekCurve, DriveFileError> {
-    let word = |name: &str| match mechanics.block.get(name) {
-        Some((Value::Word(text) | Value::Source(text), line)) => Ok((text.clone(), line)),
-        _ => Err(mechanics.missing(name)),
-    };
-    let (access, line) = word("Access time type")?;
-    if access != "trackSwitchPlusRotation" {
-        let what = format!(
-            "the access time type '{access}' is not modelled: expected trackSwitchPlusRotation"
-        );
-        return Err(mechanics.wrong(line, what));
+) -> Result<(SeekCurve, Option<SeekCurve>), DriveFileError> {
+    let (kind, line) = word(mechanics, "Seek type")?;
+    if kind == "extracted" {
+        let (name, line) = word(mechanics, "Full seek curve")?;
+        let text = files.text(&name).ok_or_else(|| {
+            mechanics.wrong(line, format!("names the seek file '{name}', which is not there"))
+        })?;
+        return seek_table(&name, text);
     }
-    let (kind, line) = word("Seek type")?;
+    Ok((equation(mechanics, (&kind, line), cylinders)?, None))
+}
+
+fn equation(
+    mechanics: &Reader<'_>,
+    (kind, line): (&str, usize),
+    cylinders: u32,
+) -> Result<SeekCurve, DriveFileError> {
     let three_points = || -> Result<(f64, f64, f64), DriveFileError> {
         Ok((
             mechanics.number("Single cylinder seek time")?,
@@ -30,14 +61,7 @@ pub(super) fn seek_curve(
             mechanics.number("Full strobe seek time")?,
         ))
     };
-    match kind.as_str() {
-        "extracted" => {
-            let (name, line) = word("Full seek curve")?;
-            let text = files.text(&name).ok_or_else(|| {
-                mechanics.wrong(line, format!("names the seek file '{name}', which is not there"))
-            })?;
-            seek_table(&name, text)
-        }
+    match kind {
         "curve" => {
             let (single, average, full) = three_points()?;
             Ok(SeekCurve::ThreePoint { single, average, full })
@@ -96,7 +120,8 @@ fn hpl_curve(mechanics: &Reader<'_>, ten: bool) -> Result<SeekCurve, DriveFileEr
     })
 }
 
-fn seek_table(file: &str, text: &str) -> Result<SeekCurve, DriveFileError> {
+/// Lines of cylinders, ms; of a spread in ms, which is not used; and of the ms to write.
+fn seek_table(file: &str, text: &str) -> Result<(SeekCurve, Option<SeekCurve>), DriveFileError> {
     let wrong = |line: usize, what: String| DriveFileError::new(file, line, what);
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let header = "Seek distances measured:";
@@ -105,27 +130,41 @@ fn seek_table(file: &str, text: &str) -> Result<SeekCurve, DriveFileError> {
         .and_then(|(_, line)| line.trim().strip_prefix(header))
         .and_then(|number| number.trim().parse().ok())
         .ok_or_else(|| wrong(1, format!("expected '{header} N'")))?;
-    let mut points: Vec<(u32, f64)> = Vec::with_capacity(expected);
+    let mut points: Vec<(u32, f64)> = Vec::new();
+    let mut writes: Vec<(u32, f64)> = Vec::new();
     for (number, line) in lines {
-        let point = line
-            .split_once(',')
-            .and_then(|(d, ms)| Some((d.trim().parse().ok()?, ms.trim().parse::<f64>().ok()?)))
-            .filter(|(_, ms)| (0.0..1000.0).contains(ms))
-            // Whole nanoseconds: no arm is better known.
-            .map(|(d, ms)| (d, (ms * 1e6).round() / 1e6))
-            .ok_or_else(|| {
-                wrong(number + 1, format!("expected 'cylinders, ms', found '{}'", line.trim()))
-            })?;
-        if points.last().is_some_and(|last| last.0 >= point.0) {
-            let what = format!("distance {} does not ascend", point.0);
-            return Err(wrong(number + 1, what));
+        let (distance, times) = seek_point(line).ok_or_else(|| {
+            let what = format!("expected 'cylinders, ms', found '{}'", line.trim());
+            wrong(number + 1, what)
+        })?;
+        if points.last().is_some_and(|last| last.0 >= distance) {
+            return Err(wrong(number + 1, format!("distance {distance} does not ascend")));
         }
-        points.push(point);
+        points.push((distance, times[0]));
+        writes.extend(times.get(2).map(|ms| (distance, *ms)));
     }
     if points.len() != expected {
         let what =
             format!("announces {expected} distances and has {}: is it cut short?", points.len());
         return Err(wrong(text.lines().count(), what));
     }
-    Ok(SeekCurve::Table(points))
+    if !writes.is_empty() && writes.len() != points.len() {
+        let what = format!("{} of {} distances have a time to write", writes.len(), points.len());
+        return Err(wrong(text.lines().count(), what));
+    }
+    let writes = (!writes.is_empty()).then_some(SeekCurve::Table(writes));
+    Ok((SeekCurve::Table(points), writes))
+}
+
+/// A distance and one to three times in ms.
+fn seek_point(line: &str) -> Option<(u32, Vec<f64>)> {
+    let (distance, rest) = line.split_once(',')?;
+    let times = rest
+        .split(',')
+        .map(|word| word.trim().parse::<f64>().ok().filter(|ms| (0.0..1000.0).contains(ms)))
+        // Whole nanoseconds: no arm is better known.
+        .map(|ms| ms.map(|ms| (ms * 1e6).round() / 1e6))
+        .collect::<Option<Vec<f64>>>()?;
+    let distance = distance.trim().parse().ok()?;
+    (1..=3).contains(&times.len()).then_some((distance, times))
 }

@@ -1,12 +1,13 @@
 //! From DiskSim's parameters to our description of a disk.
 
 use super::DriveFileError;
-use super::arm::seek_curve;
+use super::arm::{access, seek_curves};
 use super::layout::geometry_spec;
 use super::parse::{Block, Value, parse};
 use super::reader::Reader;
 use crate::disk::{
-    After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Overheads, Policy, ReadAhead, WriteCache,
+    After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Geometry, Overheads, Policy, ReadAhead,
+    WriteCache,
 };
 
 /// A drive's files: (name, text). Directories in names do not matter.
@@ -47,10 +48,23 @@ pub fn import(files: &DriveFiles, wanted: Option<&str>) -> Result<Imported, Driv
     let drive = Reader { file: &name, block: &block };
     let (model_name, model) = find_model(files, &drive)?;
     let model = Reader { file: &model_name, block: &model };
+    let (layout_name, layout) = find_layout(files, &model)?;
+    let layout = Reader { file: &layout_name, block: &layout };
     let bus_block = bus_times(files, &name)?;
-    let spec = drive_spec(files, &drive, &model, bus_block)?;
+    let spec = drive_spec(files, &drive, (&model, &layout), bus_block)?;
     let mechanics = model.inner("Mechanical Model", "dm_mech_g1")?;
-    Ok(Imported { name: block.name.clone(), spec, notes: unmodelled(&drive, &mechanics)? })
+    let mut notes = unmodelled(&drive, &mechanics)?;
+    notes.extend(other_capacity(&model, &spec)?);
+    Ok(Imported { name: block.name.clone(), spec, notes })
+}
+
+/// Where the file counts other blocks than its layout holds. The layout decides, as the manual says.
+fn other_capacity(model: &Reader<'_>, spec: &DiskSpec) -> Result<Option<String>, DriveFileError> {
+    let told = model.optional("Block count")?.unwrap_or(0.0);
+    let holds = Geometry::new(&spec.geometry).map_or(0, |geometry| geometry.capacity());
+    Ok((told > 0.0 && told != holds as f64).then(|| {
+        format!("'Block count = {told}', and the layout holds {holds}: so does the drive")
+    }))
 }
 
 /// A file's name without folder and ending.
@@ -107,23 +121,38 @@ fn find_drive(files: &DriveFiles, wanted: Option<&str>) -> Result<(String, Block
 }
 
 fn find_model(files: &DriveFiles, drive: &Reader<'_>) -> Result<(String, Block), DriveFileError> {
-    match drive.block.get("Model") {
-        Some((Value::Block(block), _)) => Ok((drive.file.to_owned(), block.clone())),
-        Some((Value::Source(name), line)) => {
-            let text = files.text(name).ok_or_else(|| {
-                drive.wrong(line, format!("names the model file '{name}', which is not there"))
+    inner_or_source(files, drive, "Model", "dm_disk")
+}
+
+fn find_layout(files: &DriveFiles, model: &Reader<'_>) -> Result<(String, Block), DriveFileError> {
+    inner_or_source(files, model, "Layout Model", "dm_layout_g")
+}
+
+/// The block that `outer` has as its parameter `name`, or that the file has which it names there;
+/// and the name of the file that it is in.
+fn inner_or_source(
+    files: &DriveFiles,
+    outer: &Reader<'_>,
+    name: &str,
+    kind: &str,
+) -> Result<(String, Block), DriveFileError> {
+    match outer.block.get(name) {
+        Some((Value::Block(block), _)) => Ok((outer.file.to_owned(), block.clone())),
+        Some((Value::Source(file), line)) => {
+            let text = files.text(file).ok_or_else(|| {
+                outer.wrong(line, format!("names the file '{file}', which is not there"))
             })?;
-            let block = parse(name, text)?
-                .blocks
-                .into_iter()
-                .find(|block| block.kind == "dm_disk")
-                .ok_or_else(|| {
-                    DriveFileError::new(name, 1, "expected a block 'dm_disk NAME {', found none")
-                })?;
-            Ok((name.clone(), block))
+            let blocks = parse(file, text)?.blocks;
+            let block = blocks.into_iter().find(|block| block.kind.starts_with(kind));
+            let block = block.ok_or_else(|| {
+                DriveFileError::new(file, 1, format!("expected a block '{kind}', found none"))
+            })?;
+            Ok((file.clone(), block))
         }
-        Some((_, line)) => Err(drive.wrong(line, "expected 'Model = source FILE' or a block")),
-        None => Err(drive.wrong(drive.block.line, "no parameter 'Model'")),
+        Some((_, line)) => {
+            Err(outer.wrong(line, format!("expected '{name} = source FILE' or a block")))
+        }
+        None => Err(outer.wrong(outer.block.line, format!("no parameter '{name}'"))),
     }
 }
 
@@ -154,7 +183,7 @@ fn bus_times(files: &DriveFiles, drive_file: &str) -> Result<(f64, f64), DriveFi
 fn drive_spec(
     files: &DriveFiles,
     drive: &Reader<'_>,
-    model: &Reader<'_>,
+    (model, layout): (&Reader<'_>, &Reader<'_>),
     (bus_read_ms, bus_write_ms): (f64, f64),
 ) -> Result<DiskSpec, DriveFileError> {
     let mechanics = model.inner("Mechanical Model", "dm_mech_g1")?;
@@ -179,9 +208,12 @@ fn drive_spec(
         Ok(scheduler) => policy(&scheduler)?,
         Err(_) => Policy::Fifo,
     };
-    let geometry = geometry_spec(model, &mechanics)?;
+    let geometry = geometry_spec(model, layout, &mechanics)?;
+    let (seek, write_seek) = seek_curves(files, &mechanics, geometry.cylinders)?;
     let spec = DiskSpec {
-        seek: seek_curve(files, &mechanics, geometry.cylinders)?,
+        access: access(&mechanics)?,
+        seek,
+        write_seek: write_seek.map(Box::new),
         geometry,
         head_switch_ns: mechanics.time_ns("Head switch time")?,
         write_settle_ns: (settle * 1e6).round() as i32,
@@ -204,7 +236,7 @@ fn drive_spec(
     };
     // Whatever else is impossible shows when the drive is built.
     crate::Disk::new(spec.clone())
-        .map_err(|error| model.wrong(model.block.line, error.to_string()))?;
+        .map_err(|error| layout.wrong(layout.block.line, error.to_string()))?;
     Ok(spec)
 }
 
@@ -215,10 +247,11 @@ fn policy(scheduler: &Reader<'_>) -> Result<Policy, DriveFileError> {
         2 | 5 => Policy::Look,
         3 | 6 => Policy::CLook,
         4 | 7 => Policy::ShortestSeek,
-        8 | 10 => Policy::ShortestPositioning,
+        // The manual allows codes up to 21; what those from 9 on are taken for is told.
+        8..=21 => Policy::ShortestPositioning,
         code => {
             let known = "expected 1 FCFS, 2 or 5 elevator, 3 or 6 cyclic, 4 or 7 shortest seek, \
-                         8 or 10 shortest positioning";
+                         8 to 21 shortest positioning";
             return Err(scheduler.unknown_code(name, code, known));
         }
     })
@@ -322,6 +355,13 @@ fn unmodelled(drive: &Reader<'_>, mechanics: &Reader<'_>) -> Result<Vec<String>,
             if let Some(value) = block.optional(name)?.filter(|value| *value != nothing) {
                 notes.push(format!("'{name} = {value}' is not modelled: taken as {nothing}"));
             }
+        }
+    }
+    if let Ok(scheduler) = drive.inner("Scheduler", "disksim_ioqueue") {
+        let name = "Scheduling policy";
+        let code = scheduler.whole(name, 0..=u64::MAX)?;
+        if code > 8 && code != 10 {
+            notes.push(format!("'{name} = {code}' is not modelled: taken as 8"));
         }
     }
     Ok(notes)

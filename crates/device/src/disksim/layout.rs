@@ -1,20 +1,48 @@
-//! Where blocks lie: the layout of the first generation (`dm_layout_g1`) and its zones.
+//! Where blocks lie: layouts of the first generation (`dm_layout_g1`, zones) and of the fourth
+//! (`dm_layout_g4`, an index). The second's is a file of its own, whose format nothing tells.
 
 use super::DriveFileError;
+use super::index::index_spec;
 use super::parse::Value;
 use super::reader::Reader;
 use crate::disk::{GeometrySpec, HeadOrder, Sparing, ZoneSpec};
 
 pub(super) fn geometry_spec(
     model: &Reader<'_>,
+    layout: &Reader<'_>,
     mechanics: &Reader<'_>,
 ) -> Result<GeometrySpec, DriveFileError> {
-    let layout = model.inner("Layout Model", "dm_layout_g1")?;
     let rpm = mechanics.number("Rotation speed (in rpms)")?;
     if !(1.0..=1e6).contains(&rpm) {
         let line = mechanics.line("Rotation speed (in rpms)");
         return Err(mechanics.wrong(line, format!("a rotation speed of {rpm} rpm")));
     }
+    let disk = GeometrySpec {
+        heads: model.whole("Number of data surfaces", 1..=1024)? as u32,
+        cylinders: model.whole("Number of cylinders", 1..=10_000_000)? as u32,
+        turn_ns: (60e9 / rpm).round() as u64,
+        head_order: HeadOrder::Conventional,
+        sparing: Sparing::None,
+        zones: Vec::new(),
+        index: None,
+    };
+    match layout.block.kind.as_str() {
+        "dm_layout_g1" => zoned(disk, layout),
+        "dm_layout_g4" => index_spec(disk, layout),
+        "dm_layout_g2" => {
+            let what = "a 'dm_layout_g2': its blocks lie where a 'Layout Map File' says, and the \
+                        formats' manual does not describe that file; dm_layout_g1 and \
+                        dm_layout_g4 are read";
+            Err(layout.wrong(layout.block.line, what))
+        }
+        other => {
+            let what = format!("the layout is a '{other}': dm_layout_g1 and dm_layout_g4 are read");
+            Err(layout.wrong(layout.block.line, what))
+        }
+    }
+}
+
+fn zoned(disk: GeometrySpec, layout: &Reader<'_>) -> Result<GeometrySpec, DriveFileError> {
     let name = "LBN-to-PBN mapping scheme";
     let head_order = match layout.whole(name, 0..=u64::MAX)? {
         0 => HeadOrder::Conventional,
@@ -50,7 +78,7 @@ pub(super) fn geometry_spec(
             .iter()
             .map(|(value, line)| match value {
                 Value::Block(block) if block.kind == "dm_layout_g1_zone" => {
-                    zone(&Reader { file: layout.file, block }, &layout)
+                    zone(&Reader { file: layout.file, block }, layout)
                 }
                 _ => Err(layout.wrong(*line, "expected a block 'dm_layout_g1_zone {'")),
             })
@@ -60,15 +88,7 @@ pub(super) fn geometry_spec(
     };
     // Some published drives count one cylinder fewer than their zones have.
     let ends = zones.iter().map(|zone| zone.last_cylinder + 1).max().unwrap_or(1);
-    let cylinders = model.whole("Number of cylinders", 1..=10_000_000)? as u32;
-    Ok(GeometrySpec {
-        heads: model.whole("Number of data surfaces", 1..=1024)? as u32,
-        cylinders: cylinders.max(ends),
-        turn_ns: (60e9 / rpm).round() as u64,
-        head_order,
-        sparing,
-        zones,
-    })
+    Ok(GeometrySpec { cylinders: disk.cylinders.max(ends), head_order, sparing, zones, ..disk })
 }
 
 fn zone(zone: &Reader<'_>, layout: &Reader<'_>) -> Result<ZoneSpec, DriveFileError> {

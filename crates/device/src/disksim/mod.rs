@@ -6,6 +6,7 @@
 
 mod arm;
 mod import;
+mod index;
 mod layout;
 mod parse;
 mod reader;

@@ -1,12 +1,13 @@
 //! A disk's table as a description, and a description as a table.
 
+use super::index::IndexTable;
 use super::{
-    BusTable, CacheTable, DiskTable, ExtraTable, HeadOrderName, OverheadTable, PolicyName,
-    QueueTable, ReadAheadName, SeekTable, SparingName, WriteCacheTable, ZoneTable,
+    AccessName, BusTable, CacheTable, DiskTable, ExtraTable, HeadOrderName, OverheadTable,
+    PolicyName, QueueTable, ReadAheadName, SeekTable, SparingName, WriteCacheTable, ZoneTable,
 };
 use crate::disk::{
-    After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, GeometrySpec, HeadOrder, Overheads, Policy,
-    ReadAhead, SeekCurve, Sparing, WriteCache, ZoneSpec,
+    Access, After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, GeometrySpec, HeadOrder, Overheads,
+    Policy, ReadAhead, SeekCurve, Sparing, WriteCache, ZoneSpec,
 };
 use crate::profile::quantity::{Size, Time};
 
@@ -17,7 +18,16 @@ impl DiskTable {
         let settle = i32::try_from(self.write_settle.0).map_err(|_| "write_settle: too long")?;
         Ok(DiskSpec {
             geometry,
+            access: match self.access {
+                AccessName::Positions => Access::Positions,
+                AccessName::NoRotation => Access::NoRotation,
+                AccessName::HalfTurn => Access::HalfTurn,
+                AccessName::Constant(time) => {
+                    Access::Constant(time.positive().map_err(|e| format!("access: {e}"))?)
+                }
+            },
             seek: self.seek.curve()?,
+            write_seek: self.write_seek.as_ref().map(SeekTable::curve).transpose()?.map(Box::new),
             head_switch_ns: self.head_switch.positive().map_err(|e| format!("head_switch: {e}"))?,
             write_settle_ns: settle,
             read_after_write_jog: self.read_after_write_jog,
@@ -63,7 +73,14 @@ impl DiskTable {
             let skew = u64::from(skew.positive()?) * u64::from(per_track);
             Ok(skew.div_ceil(turn_ns) as u32)
         };
-        let mut zones = self.zone_tables()?;
+        let index = self.index.as_ref().map(IndexTable::spec).transpose()?;
+        let mut zones = match index {
+            Some(_) if self.zone_range.is_some() => {
+                return Err("expected one of zone_range and index".to_owned());
+            }
+            Some(_) => self.zones.clone(),
+            None => self.zone_tables()?,
+        };
         for zone in &mut zones {
             let per_track = zone.sectors_per_track;
             if zone.track_skew_sectors.is_none() {
@@ -84,13 +101,14 @@ impl DiskTable {
             },
             sparing,
             zones: zones.iter().map(ZoneTable::spec).collect(),
+            index: index.map(Box::new),
         })
     }
 
     fn zone_tables(&self) -> Result<Vec<ZoneTable>, String> {
         let Some(range) = &self.zone_range else {
             return match self.zones.is_empty() {
-                true => Err("expected zone_range or zones".to_owned()),
+                true => Err("expected zone_range, zones or index".to_owned()),
                 false => Ok(self.zones.clone()),
             };
         };
@@ -166,7 +184,14 @@ impl DiskTable {
                 },
                 depth: spec.depth,
             },
+            access: match spec.access {
+                Access::Positions => AccessName::Positions,
+                Access::NoRotation => AccessName::NoRotation,
+                Access::HalfTurn => AccessName::HalfTurn,
+                Access::Constant(ns) => AccessName::Constant(Time::ns(ns.into())),
+            },
             seek: SeekTable::from_curve(&spec.seek),
+            write_seek: spec.write_seek.as_deref().map(SeekTable::from_curve),
             overhead: OverheadTable::from_spec(&spec.overheads),
             bus: BusTable {
                 rate: None,
@@ -179,6 +204,7 @@ impl DiskTable {
             cache: (spec.cache != CacheSpec::NONE).then(|| CacheTable::from_spec(&spec.cache)),
             write_cache: WriteCacheTable::from_spec(spec.write_cache),
             zones: geometry.zones.iter().map(ZoneTable::from_spec).collect(),
+            index: geometry.index.as_deref().map(IndexTable::from_spec),
         }
     }
 }

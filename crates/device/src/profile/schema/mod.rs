@@ -1,7 +1,9 @@
 //! A profile's TOML, field by field, and how it becomes a description (and back, for imports).
 
 mod disk;
+mod index;
 
+use self::index::IndexTable;
 use super::quantity::{Rate, Size, Time};
 use crate::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use crate::flash::{FlashSpec, State};
@@ -56,8 +58,14 @@ pub struct DiskTable {
     write_settle: Time,
     #[serde(default = "yes")]
     read_after_write_jog: bool,
+    /// What an access waits for: the sector, unless it says otherwise.
+    #[serde(default, skip_serializing_if = "is_default")]
+    access: AccessName,
     queue: QueueTable,
     seek: SeekTable,
+    /// Seeks to write, where they were measured apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_seek: Option<SeekTable>,
     overhead: OverheadTable,
     bus: BusTable,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +74,9 @@ pub struct DiskTable {
     write_cache: Option<WriteCacheTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     zones: Vec<ZoneTable>,
+    /// In place of zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<IndexTable>,
 }
 
 fn yes() -> bool {
@@ -129,6 +140,16 @@ enum SparingName {
     CylinderAndDisk,
     CylinderFrontAndDisk,
     ZoneAndDisk,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum AccessName {
+    #[default]
+    Positions,
+    NoRotation,
+    HalfTurn,
+    Constant(Time),
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
