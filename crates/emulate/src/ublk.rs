@@ -318,55 +318,58 @@ impl Queue {
         let first: *const Descriptor = self.descriptors.start.as_ptr().cast();
         // SAFETY: the kernel keeps one for each tag, and wrote this one before it told us.
         let request = unsafe { first.add(usize::from(tag)).read_volatile() };
-        match self.moved(tag, request) {
+        let (op, fua) = asked(request.op_flags);
+        match op.ok_or(libc::EOPNOTSUPP).and_then(|op| Ok((op, self.moved(tag, request, op)?))) {
+            Ok((Op::Flush, result)) => {
+                // Its place is sector -1.
+                pacer.submit(Op::Flush, Sectors(0), Sectors(0), false, Slip { tag, result });
+            }
             Ok((op, result)) => {
-                let (start, count) = match op {
-                    Op::Flush => (Sectors(0), Sectors(0)),
-                    _ => (Sectors(request.start), Sectors(request.sectors.into())),
-                };
-                let fua = op == Op::Write && request.op_flags & FLAG_FUA != 0;
+                let (start, count) = (Sectors(request.start), Sectors(request.sectors.into()));
                 pacer.submit(op, start, count, fua, Slip { tag, result });
             }
-            Err(error) => {
-                let result = -error.raw_os_error().unwrap_or(libc::EIO);
-                self.desk.put(Slip { tag, result }, true, None);
+            Err(number) => {
+                self.desk.put(Slip { tag, result: -number }, true, None);
             }
         }
     }
 
-    /// Moves a request's data; gives what the model calls it, and what its answer will say.
-    fn moved(&mut self, tag: u16, request: Descriptor) -> io::Result<(Op, i32)> {
-        let (offset, length) = (request.start * 512, u64::from(request.sectors) * 512);
-        let kind = request.op_flags & 0xff;
-        if kind == OP_FLUSH {
-            return Ok((Op::Flush, 0));
+    /// Moves a request's data; gives what its answer will say, or an error's number.
+    fn moved(&mut self, tag: u16, request: Descriptor, op: Op) -> Result<i32, i32> {
+        if op == Op::Flush {
+            return Ok(0);
         }
-        let moves = matches!(kind, OP_READ | OP_WRITE);
+        let length = u64::from(request.sectors) * 512;
+        let offset = request.start.checked_mul(512).ok_or(libc::EIO)?;
+        let moves = op != Op::Discard;
         if !self.data.holds(offset, length) || (moves && length > REQUEST_MAX.0) {
-            return Err(io::Error::from_raw_os_error(libc::EIO));
+            return Err(libc::EIO);
         }
-        // What a discard answers is not looked at, beyond its sign.
-        let result = if moves { length as i32 } else { 0 };
-        let length_moved = if moves { length as usize } else { 0 };
+        let buffered = if moves { length as usize } else { 0 };
         // SAFETY: the tag's own buffer, which the kernel leaves alone until the tag's next command.
-        let buffer = unsafe { std::slice::from_raw_parts_mut(self.buffer(tag), length_moved) };
-        let op = match kind {
-            OP_READ => {
-                self.data.read(buffer, offset)?;
-                Op::Read
-            }
-            OP_WRITE => {
-                self.data.write(buffer, offset)?;
-                Op::Write
-            }
-            OP_DISCARD | OP_WRITE_ZEROES => {
-                self.data.punch(offset, length)?;
-                Op::Discard
-            }
-            _ => return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
-        };
-        Ok((op, result))
+        let buffer = unsafe { std::slice::from_raw_parts_mut(self.buffer(tag), buffered) };
+        match op {
+            Op::Read => self.data.read(buffer, offset),
+            Op::Write => self.data.write(buffer, offset),
+            Op::Flush | Op::Discard => self.data.punch(offset, length),
+        }
+        .map_err(|error| error.raw_os_error().unwrap_or(libc::EIO))?;
+        // Of a discard only the sign of its answer is looked at.
+        Ok(buffered as i32)
     }
+}
+
+/// What the kernel asks for, and whether it asks for the medium (FUA); `None` for what no device here
+/// was said to do.
+fn asked(op_flags: u32) -> (Option<Op>, bool) {
+    let op = match op_flags & 0xff {
+        OP_READ => Some(Op::Read),
+        OP_WRITE => Some(Op::Write),
+        OP_FLUSH => Some(Op::Flush),
+        OP_DISCARD | OP_WRITE_ZEROES => Some(Op::Discard),
+        _ => None,
+    };
+    (op, op == Some(Op::Write) && op_flags & FLAG_FUA != 0)
 }
 
 /// The number as an ioctl's (`_IOWR`): type `u` and the structure's size.
@@ -401,6 +404,16 @@ mod tests {
         assert_eq!(encoded(IO_FETCH_REQ), 0xc010_7520);
         assert_eq!(encoded(IO_COMMIT_AND_FETCH_REQ), 0xc010_7521);
         assert_eq!(size_of::<Descriptor>(), 24);
+    }
+
+    #[test]
+    fn what_is_asked_is_in_the_low_byte_and_fua_beside_it() {
+        assert_eq!(asked(0), (Some(Op::Read), false));
+        assert_eq!(asked(1), (Some(Op::Write), false));
+        assert_eq!(asked(1 | 1 << 13), (Some(Op::Write), true));
+        assert_eq!(asked(1 << 8 | 2), (Some(Op::Flush), false));
+        assert_eq!(asked(1 << 15 | 5), (Some(Op::Discard), false));
+        assert_eq!(asked(4).0, None, "WRITE_SAME");
     }
 
     #[test]
