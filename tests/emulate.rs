@@ -373,7 +373,10 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
     place.run(&["compare", "emulated:hdd-16k"]).expect(2).complains_of(&["did you mean hdd-15k"]);
     place.run(&["compare", "emulated:hdd-15k,x=1"]).expect(2).complains_of(&["data=memory"]);
     place.run(&["compare", "emulated:hdd-15k", "--loop"]).expect(2).complains_of(&["--loop"]);
-    place.run(&["emulate", "hdd-15k", "--transport", "nbd"]).expect(2).complains_of(&["ublk or fuse"]);
+    place
+        .run(&["emulate", "hdd-15k", "--transport", "nbd"])
+        .expect(2)
+        .complains_of(&["ublk or fuse"]);
     let word = "emulated:hdd-15k,data=memory,transport=nbd";
     place.run(&["compare", word]).expect(2).complains_of(&["ublk or fuse"]);
     if !Path::new("/dev/ublk-control").exists() {

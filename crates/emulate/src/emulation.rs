@@ -11,7 +11,9 @@ use device::{
     Profile,
     profile::{self, Kind},
 };
-use host::{Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_missing};
+use host::{
+    Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_missing,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     io,
@@ -302,15 +304,17 @@ impl Laid {
     fn way(&self, tags: u32) -> Way {
         match self {
             Laid::Fuse(point) => Way::Fuse { point: point.clone() },
-            Laid::Ublk(device) => {
-                Way::Ublk { index: device.index, tags, encoded: device.encoded }
-            }
+            Laid::Ublk(device) => Way::Ublk { index: device.index, tags, encoded: device.encoded },
         }
     }
 
     /// Makes the block device of a server that serves; gives its node, its number, and what confirms
     /// it to the guards.
-    fn finish(&self, changes: &mut Changes, size: Bytes) -> Result<(PathBuf, DeviceNumber, String)> {
+    fn finish(
+        &self,
+        changes: &mut Changes,
+        size: Bytes,
+    ) -> Result<(PathBuf, DeviceNumber, String)> {
         match self {
             Laid::Fuse(point) => {
                 let options = LoopOptions { added: true, ..LoopOptions::default() };

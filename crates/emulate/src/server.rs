@@ -17,9 +17,7 @@ use device::{
     profile::{self, Kind},
 };
 use fuser::Session;
-use std::{
-    io, num::NonZeroUsize, os::unix::net::UnixStream, path::Path, sync::Arc, thread,
-};
+use std::{io, num::NonZeroUsize, os::unix::net::UnixStream, path::Path, sync::Arc, thread};
 use units::Nanos;
 
 /// The word that makes the program `spindle` a server.

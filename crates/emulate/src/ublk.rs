@@ -249,19 +249,11 @@ impl Queue {
 
     /// Hands over what was said, and waits for so many completions.
     fn enter(&self, wait: usize) -> io::Result<()> {
-        loop {
-            match self.ring.submit_and_wait(wait) {
-                Err(error)
-                    if matches!(
-                        error.raw_os_error(),
-                        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
-                    ) =>
-                {
-                    // Full of completions, or short of memory: what has come is taken first.
-                    return Ok(());
-                }
-                other => return other.map(drop),
-            }
+        let soon = [libc::EINTR, libc::EAGAIN, libc::EBUSY];
+        match self.ring.submit_and_wait(wait) {
+            // Interrupted, short of memory, or full of completions: what has come is taken first.
+            Err(error) if error.raw_os_error().is_some_and(|it| soon.contains(&it)) => Ok(()),
+            other => other.map(drop),
         }
     }
 

@@ -148,10 +148,8 @@ impl Control {
             return Ok(());
         }
         self.delete(index, USUAL)?;
-        let wrong = format!(
-            "the kernel made a queue of {} tags in place of {}",
-            told.depth, options.tags
-        );
+        let wrong =
+            format!("the kernel made a queue of {} tags in place of {}", told.depth, options.tags);
         Err(io::Error::other(wrong))
     }
 

@@ -138,7 +138,11 @@ pub(crate) fn unmake(host: &Host, known: Known) -> Outcome {
     }
 }
 
-fn take_away(host: &Host, known: Known, alive: &dyn Fn() -> bool) -> std::result::Result<bool, String> {
+fn take_away(
+    host: &Host,
+    known: Known,
+    alive: &dyn Fn() -> bool,
+) -> std::result::Result<bool, String> {
     let cannot = |what: &str| {
         let node = node(known.index);
         let what = what.to_owned();
@@ -171,11 +175,11 @@ fn take_away(host: &Host, known: Known, alive: &dyn Fn() -> bool) -> std::result
     }
     match control.delete(known.index, PATIENCE) {
         Ok(()) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::ETIME) => Err(
-            "its data can no longer be reached, and something still has it open (see lsof and \
+        Err(error) if error.raw_os_error() == Some(libc::ETIME) => {
+            Err("its data can no longer be reached, and something still has it open (see lsof and \
              findmnt); the kernel frees its number when that closes it"
-                .to_owned(),
-        ),
+                .to_owned())
+        }
         Err(_) if !is_there(host, known.index) => Ok(true),
         Err(error) => Err(cannot("delete")(error)),
     }

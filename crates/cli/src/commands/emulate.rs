@@ -275,7 +275,12 @@ mod tests {
         let line = live_line(&idle, &idle, second);
         assert_eq!(line, "0 r/s  0 w/s  0 f/s  depth 0  cylinder 0  late p99 0 ns");
         let busy = Sight {
-            requests: Requests { reads: 68_200, writes: 50_900, flushes: 1200, ..Default::default() },
+            requests: Requests {
+                reads: 68_200,
+                writes: 50_900,
+                flushes: 1200,
+                ..Default::default()
+            },
             lateness: Lateness { p99: Nanos::from_micros(123), ..Default::default() },
             outstanding: 1023,
             busy: 16,
