@@ -12,7 +12,7 @@ use device::{
     profile::{self, Kind},
 };
 use host::{
-    Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_missing,
+    Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_loadable,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -62,7 +62,7 @@ pub enum EmulateError {
     #[error("{0}")]
     Usage(String),
     /// This host cannot, as it is.
-    #[error("{0}")]
+    #[error(transparent)]
     Host(#[from] host::Error),
     /// The server would not, or ended.
     #[error("{0}")]
@@ -87,8 +87,8 @@ pub struct Emulation {
     pub confirmation: String,
     /// How requests reach the server.
     pub transport: Transport,
-    /// Why it is not ublk, where that was not asked for.
-    no_ublk: Option<String>,
+    /// ublk would have been taken, were its module loaded.
+    ublk_loadable: bool,
     /// Commands that the device has at once: the model's queue, as far as the transport carries it.
     pub depth: u32,
     /// The model's own queue.
@@ -174,9 +174,9 @@ impl Emulation {
             other => return Err(unexpected(&other)),
         };
         let (node, number, confirmation) = laid.finish(changes, size)?;
-        let no_ublk = match (transport, wanted.transport) {
-            (Transport::Fuse, None) => ublk_missing(&Host::here()),
-            _ => None,
+        let ublk_loadable = match (transport, wanted.transport) {
+            (Transport::Fuse, None) => ublk_loadable(&Host::here()),
+            _ => false,
         };
         let mut emulation = Emulation {
             node,
@@ -185,7 +185,7 @@ impl Emulation {
             size,
             confirmation,
             transport,
-            no_ublk,
+            ublk_loadable,
             depth,
             model_depth,
             spins,
@@ -275,17 +275,18 @@ impl Emulation {
     pub fn way(&self) -> String {
         let name = &self.profile.name;
         let tags = self.depth;
-        match (self.transport, &self.no_ublk) {
+        match (self.transport, self.ublk_loadable) {
             (Transport::Ublk, _) => format!(
                 "{name} over ublk, one hardware queue of {tags} tags, flushes and FUA as they are sent"
             ),
-            (Transport::Fuse, None) => format!(
+            (Transport::Fuse, false) => format!(
                 "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
                  write and a flush"
             ),
-            (Transport::Fuse, Some(why)) => format!(
+            (Transport::Fuse, true) => format!(
                 "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
-                 write and a flush; not over ublk, which has neither limit: {why}"
+                 write and a flush (ublk has neither limit, and its module is not loaded: modprobe \
+                 ublk_drv)"
             ),
         }
     }

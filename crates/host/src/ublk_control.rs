@@ -287,6 +287,11 @@ pub fn ublk_missing(host: &Host) -> Option<String> {
     }
 }
 
+/// Whether this kernel has ublk in a module that is not loaded.
+pub fn ublk_loadable(host: &Host) -> bool {
+    !host.path(CONTROL).exists() && module(host)
+}
+
 /// Whether the running kernel's modules have it.
 fn module(host: &Host) -> bool {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
@@ -321,5 +326,6 @@ mod tests {
         let line = "kernel/drivers/block/ublk_drv.ko.xz:\n";
         std::fs::write(folder.join("modules.dep"), line).unwrap();
         assert!(ublk_missing(&host).unwrap().contains("modprobe ublk_drv"));
+        assert!(ublk_loadable(&host));
     }
 }

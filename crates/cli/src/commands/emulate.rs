@@ -228,10 +228,11 @@ fn live_line(before: &Sight, now: &Sight, span: Duration) -> String {
         now.outstanding
     );
     let late = format!("  late p99 {}", now.lateness.p99);
-    // One drive is busy when it has requests.
-    let busy = (now.units > 1).then(|| format!("  busy {}/{}", now.busy, now.units));
+    // One drive is busy when it has requests; of several, none's head is the device's.
+    let several = now.units > 1;
+    let busy = several.then(|| format!("  busy {}/{}", now.busy, now.units));
     let dirty = (now.dirty > Bytes::ZERO).then(|| format!("  dirty {}", now.dirty));
-    let cylinder = now.cylinder.map(|cylinder| format!("  cylinder {cylinder}"));
+    let cylinder = now.cylinder.filter(|_| !several).map(|it| format!("  cylinder {it}"));
     for word in [busy, dirty, cylinder].into_iter().flatten() {
         if [&line, &word, &late].iter().map(|it| it.chars().count()).sum::<usize>() < crate::WIDTH {
             line += &word;
