@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test demo validate bench clean
+.PHONY: all packages build check fmt clippy test test-ublk demo validate bench clean
 
 all: build
 
@@ -22,6 +22,12 @@ clippy: packages
 # Real loop devices, real filesystems; as root, or the tests that need root say so and are skipped.
 test: packages
 	cargo test --workspace --locked --no-fail-fast
+
+# ublk, on whatever kernel this machine has: in a virtual machine with Debian's kernel, some minutes. Not part
+# of `check`: it needs qemu, and a kernel from Debian's archive (tools/test-ublk says what it takes).
+test-ublk: packages
+	cargo build --locked -p cli
+	@tools/test-ublk
 
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build

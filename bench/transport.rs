@@ -1,8 +1,12 @@
 //! What the emulated world's way costs: round trips and the most operations that it carries with the
-//! model left out, and how precisely completions are paced with it. fio makes the load. Needs root,
-//! /dev/fuse and loop devices.
+//! model left out, and how precisely completions are paced with it. fio makes the load. Needs root, and
+//! ublk, or /dev/fuse and loop devices.
+//!
+//!     cargo bench -p emulate                     over the transport that this host would use
+//!     cargo bench -p emulate -- fuse             over that one
+//!     cargo bench -p emulate -- fuse unpaced     with the model left out alone
 
-use emulate::{DataPlace, Emulation, SERVER_WORD, Sight, Wanted};
+use emulate::{DataPlace, Emulation, SERVER_WORD, Sight, Transport, Wanted};
 use host::{Changes, Host};
 use std::{
     error::Error,
@@ -22,16 +26,22 @@ fn main() -> Outcome<()> {
         let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         return Ok(emulate::serve(UnixStream::from(input))?);
     }
-    if let Err(error) = emulate::check_host() {
-        println!("not measured: {error}");
-        return Ok(());
-    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let asked = words.iter().find_map(|word| word.parse::<Transport>().ok());
+    let transport = match Transport::choose(asked) {
+        Ok(transport) => transport,
+        Err(error) => {
+            println!("not measured: {error}");
+            return Ok(());
+        }
+    };
+    println!("Transport: {}", transport.title());
     let load = std::fs::read_to_string("/proc/loadavg")?;
     println!("Load average before: {}", load.trim());
     println!("\nThe model left out: fio, io_uring, 4 KiB\n");
     println!("| pattern | depth | IOPS | p50 | p99 | server's processor |");
     println!("|---|--:|--:|--:|--:|--:|");
-    with_device("ssd-sata-2018", |emulation| {
+    with_device("ssd-sata-2018", transport, |emulation| {
         emulation.bypass(true)?;
         for pattern in ["randread", "randwrite"] {
             for depth in [1, 16, 128] {
@@ -44,11 +54,14 @@ fn main() -> Outcome<()> {
         }
         Ok(())
     })?;
+    if words.iter().any(|word| word == "unpaced") {
+        return Ok(());
+    }
     println!("\nPaced: by how much completions were handed on after the model's time\n");
     println!("| profile | pattern | depth | IOPS | mean | p50 | p99 | max | server's processor |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|--:|");
     for profile in ["hdd-15k", "raid10-8x15k-bbu", "ssd-sata-2018"] {
-        with_device(profile, |emulation| {
+        with_device(profile, transport, |emulation| {
             for (pattern, depth) in [("randread", 1), ("randread", 32), ("randwrite", 32)] {
                 emulation.reset(1)?;
                 let row = measure(emulation, pattern, depth)?;
@@ -75,7 +88,11 @@ struct Row {
     sight: Sight,
 }
 
-fn with_device(profile: &str, act: impl FnOnce(&mut Emulation) -> Outcome<()>) -> Outcome<()> {
+fn with_device(
+    profile: &str,
+    transport: Transport,
+    act: impl FnOnce(&mut Emulation) -> Outcome<()>,
+) -> Outcome<()> {
     let mut changes = Changes::begin(&Host::here(), "bench of the transport")?;
     let wanted = Wanted {
         program: std::env::current_exe()?,
@@ -84,6 +101,7 @@ fn with_device(profile: &str, act: impl FnOnce(&mut Emulation) -> Outcome<()>) -
         seed: 1,
         size: Some(Bytes::from_gib(4)),
         data: DataPlace::Memory,
+        transport: Some(transport),
     };
     let mut emulation = Emulation::start(&mut changes, &wanted)?;
     act(&mut emulation)?;

@@ -62,11 +62,15 @@ impl Device {
 
     /// A number of its record.
     fn number(&self, place: &Place, what: &str) -> i32 {
+        self.record(place)[what].as_i64().unwrap().try_into().unwrap()
+    }
+
+    fn record(&self, place: &Place) -> serde_json::Value {
         let list = place.run(&["emulate", "list", "--json"]).expect(0);
         let list: serde_json::Value = serde_json::from_str(&list.out).unwrap();
         let ours =
             list.as_array().unwrap().iter().find(|it| it["node"] == self.node.to_str().unwrap());
-        ours.unwrap()[what].as_i64().unwrap().try_into().unwrap()
+        ours.unwrap().clone()
     }
 }
 
@@ -132,6 +136,10 @@ fn several_devices_hold_their_own_data_and_go_when_stopped() {
         file.sync_all().unwrap();
         file.read_exact_at(&mut block.0, far).unwrap();
         assert!(block.0.iter().all(|it| *it == byte));
+    }
+    for device in [&disk, &flash] {
+        let ublk = Path::new("/dev/ublk-control").exists();
+        assert_eq!(device.record(&place)["transport"], if ublk { "ublk" } else { "fuse+loop" });
     }
     let list = place.run(&["emulate", "list"]).expect(0);
     assert!(list.out.contains(&disk.name()) && list.out.contains(&flash.name()), "{}", list.out);
@@ -365,6 +373,16 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
     place.run(&["compare", "emulated:hdd-16k"]).expect(2).complains_of(&["did you mean hdd-15k"]);
     place.run(&["compare", "emulated:hdd-15k,x=1"]).expect(2).complains_of(&["data=memory"]);
     place.run(&["compare", "emulated:hdd-15k", "--loop"]).expect(2).complains_of(&["--loop"]);
+    place
+        .run(&["emulate", "hdd-15k", "--transport", "nbd"])
+        .expect(2)
+        .complains_of(&["ublk or fuse"]);
+    let word = "emulated:hdd-15k,data=memory,transport=nbd";
+    place.run(&["compare", word]).expect(2).complains_of(&["ublk or fuse"]);
+    if !Path::new("/dev/ublk-control").exists() {
+        let ublk = ["emulate", "hdd-15k", "--transport", "ublk"];
+        place.run(&ublk).expect(1).complains_of(&["ublk_drv", "leave --transport out"]);
+    }
     // Without the devices: in a mount namespace whose /dev is empty, or has /dev/fuse alone.
     for (fuse, missing) in
         [("true", "/dev/fuse"), ("mknod /dev/fuse c 10 229", "/dev/loop-control")]

@@ -4,13 +4,16 @@
 use crate::{
     data::Place,
     filesystem::{FILE_NAME, REQUEST_MAX, SOURCE},
-    protocol::{Answer, Begin, Order, Sight, Talk},
+    protocol::{Answer, Begin, Order, Sight, Talk, Way},
+    transport::Transport,
 };
 use device::{
     Profile,
     profile::{self, Kind},
 };
-use host::{Changes, DeviceNumber, LoopOptions, ScratchFolder, Setting};
+use host::{
+    Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_loadable,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     io,
@@ -36,6 +39,8 @@ pub struct Wanted {
     pub size: Option<Bytes>,
     /// Where the data go.
     pub data: DataPlace,
+    /// How the kernel's requests reach the server; the best that this host has when not said.
+    pub transport: Option<Transport>,
 }
 
 /// Where an emulated device's data go.
@@ -57,7 +62,7 @@ pub enum EmulateError {
     #[error("{0}")]
     Usage(String),
     /// This host cannot, as it is.
-    #[error("{0}")]
+    #[error(transparent)]
     Host(#[from] host::Error),
     /// The server would not, or ended.
     #[error("{0}")]
@@ -77,9 +82,14 @@ pub struct Emulation {
     pub profile: Profile,
     /// Its length.
     pub size: Bytes,
-    /// The loop device's file, below the server's mount point.
-    pub file: PathBuf,
-    /// Commands that the device has at once: the model's queue, as far as the loop device reaches.
+    /// What tells it from other devices, for the guards: a loop device's file, below the server's mount
+    /// point; a ublk device's size.
+    pub confirmation: String,
+    /// How requests reach the server.
+    pub transport: Transport,
+    /// ublk would have been taken, were its module loaded.
+    ublk_loadable: bool,
+    /// Commands that the device has at once: the model's queue, as far as the transport carries it.
     pub depth: u32,
     /// The model's own queue.
     pub model_depth: u32,
@@ -90,42 +100,11 @@ pub struct Emulation {
     talk: Talk,
 }
 
-/// A loop device has so many tags (loop.hw_queue_depth): what a deeper model could take beyond them
-/// never reaches it.
-pub const LOOP_TAGS: u32 = 128;
-
 /// The kernel's own write-back throttling of a device with a head, µs.
 const WBT_ROTATING_US: &str = "75000";
 
 /// How long a server may take to build its model and mount.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Whether this host can have emulated devices; nothing is changed to find out.
-pub fn check_host() -> Result<()> {
-    let cannot = |why: &str, next: &str| {
-        let what = "an emulated device".to_owned();
-        Err(host::Error::Unsupported { what, why: why.to_owned(), next: next.to_owned() }.into())
-    };
-    if !rustix::process::geteuid().is_root() {
-        return cannot(
-            "only root may mount and attach loop devices",
-            "run it with sudo, or use simulated:PROFILE, which needs no root",
-        );
-    }
-    if !Path::new("/dev/fuse").exists() {
-        return cannot(
-            "there is no /dev/fuse",
-            "load the module (modprobe fuse), or give the container the device (--device /dev/fuse)",
-        );
-    }
-    if !Path::new("/dev/loop-control").exists() {
-        return cannot(
-            "there is no /dev/loop-control",
-            "load the module (modprobe loop), or start the container with --privileged",
-        );
-    }
-    Ok(())
-}
 
 /// The length that a device gets: what was asked for, in whole 4 KiB blocks, or the profile's
 /// capacity.
@@ -157,7 +136,7 @@ pub fn rotates(profile: &Profile) -> bool {
 impl Emulation {
     /// Brings a device up. On an error everything is taken down when `changes` ends.
     pub fn start(changes: &mut Changes, wanted: &Wanted) -> Result<Emulation> {
-        check_host()?;
+        let transport = Transport::choose(wanted.transport)?;
         let usage = |error: &dyn std::fmt::Display| EmulateError::Usage(error.to_string());
         let profile = profile::load(&wanted.profile).map_err(|error| usage(&error))?;
         let model = profile.build(wanted.seed).map_err(|error| usage(&error))?;
@@ -165,30 +144,48 @@ impl Emulation {
         drop(model);
         let size = size_of(&profile, capacity, wanted.size)?;
         let place = place(changes, &wanted.data, size)?;
-        let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
-        let folder = changes.scratch_folder(&beside)?;
-        let (mut talk, server) = begin_server(changes, wanted, &profile, &folder)?;
+        let depth = transport.tags(model_depth);
+        let (mut talk, server) = begin_server(wanted)?;
+        let name = format!("server of emulated {}", profile.name);
+        let options = UblkOptions {
+            tags: depth,
+            size,
+            request_max: REQUEST_MAX,
+            rotational: rotates(&profile),
+        };
+        let laid = match transport {
+            Transport::Ublk => Laid::Ublk(changes.add_ublk(server, &name, options)?),
+            Transport::Fuse => {
+                let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
+                let folder = changes.scratch_folder(&beside)?;
+                changes.started_server(server, &name, &folder, SOURCE)?;
+                Laid::Fuse(folder.path)
+            }
+        };
         let begin = Begin {
             profile: wanted.profile.clone(),
             seed: wanted.seed,
             size,
             place,
-            point: folder.path.clone(),
+            way: laid.way(depth),
         };
         let spins = match ask(&mut talk, &Order::Begin(begin))? {
             Answer::Serving { spins } => spins,
             other => return Err(unexpected(&other)),
         };
-        let file = folder.path.join(FILE_NAME);
-        let options = LoopOptions { added: true, ..LoopOptions::default() };
-        let attached = changes.attach(&file, options)?;
-        let depth = model_depth.min(LOOP_TAGS);
+        let (node, number, confirmation) = laid.finish(changes, size)?;
+        let ublk_loadable = match (transport, wanted.transport) {
+            (Transport::Fuse, None) => ublk_loadable(&Host::here()),
+            _ => false,
+        };
         let mut emulation = Emulation {
-            node: attached.node,
-            number: attached.number,
+            node,
+            number,
             profile,
             size,
-            file,
+            confirmation,
+            transport,
+            ublk_loadable,
             depth,
             model_depth,
             spins,
@@ -200,26 +197,29 @@ impl Emulation {
         Ok(emulation)
     }
 
-    /// Gives the queue what a device of this kind would have.
+    /// Gives the queue what a device of this kind would have, and does not have yet.
     fn dress(&self, changes: &mut Changes) -> Result<()> {
-        let rotates = rotates(&self.profile);
-        changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
-        // One request is then one command at the model: FUSE would split a larger one.
-        let most = (REQUEST_MAX.0 / 1024).to_string();
-        changes.set(self.number, &Setting::MaxSectorsKb, &most)?;
-        if rotates {
-            // Some kernels are built without write-back throttling.
-            let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US);
+        if self.transport == Transport::Fuse {
+            let rotates = rotates(&self.profile);
+            changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
+            // One request is then one command at the model: FUSE would split a larger one.
+            let most = (REQUEST_MAX.0 / 1024).to_string();
+            changes.set(self.number, &Setting::MaxSectorsKb, &most)?;
+            if rotates {
+                // Some kernels are built without write-back throttling.
+                let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US);
+            }
+            self.use_own_tags(changes)?;
         }
-        self.limit_tags(changes)?;
         self.begin_scheduler(changes)
     }
 
-    /// Makes the loop device use as many tags as the model has, whatever scheduler comes after.
+    /// Makes the device use as many tags as it has from the model, whatever scheduler comes after: a
+    /// loop device has more, and an earlier `nr_requests` may have left it with fewer.
     ///
     /// Without a scheduler, nr_requests is the number of tags in use, and a scheduler chosen later
     /// leaves that as it is.
-    pub fn limit_tags(&self, changes: &mut Changes) -> Result<()> {
+    pub fn use_own_tags(&self, changes: &mut Changes) -> Result<()> {
         changes.set(self.number, &Setting::Scheduler, "none")?;
         changes.set(self.number, &Setting::NrRequests, &self.depth.to_string())?;
         Ok(())
@@ -230,9 +230,9 @@ impl Emulation {
         let scheduler = usual_scheduler(self.model_depth);
         match changes.set(self.number, &Setting::Scheduler, scheduler) {
             Ok(_) if scheduler != "none" => {
-                // The kernel goes by all tags of the loop device; a disk has those that are in use.
-                let twice = (2 * self.depth).to_string();
-                changes.set(self.number, &Setting::NrRequests, &twice)?;
+                // The kernel goes by all tags of a loop device; a disk has those that are in use.
+                let usual = usual_requests(self.depth).to_string();
+                changes.set(self.number, &Setting::NrRequests, &usual)?;
                 Ok(())
             }
             // Where mq-deadline is not built in, none is what a disk would get, too.
@@ -272,11 +272,62 @@ impl Emulation {
     }
 
     /// How the device is reached, and what that means, in a sentence.
-    pub fn transport(&self) -> String {
-        format!(
-            "{} over FUSE and a loop device with direct I/O ({} tags in use)",
-            self.profile.name, self.depth
-        )
+    pub fn way(&self) -> String {
+        let name = &self.profile.name;
+        let tags = self.depth;
+        match (self.transport, self.ublk_loadable) {
+            (Transport::Ublk, _) => format!(
+                "{name} over ublk, one hardware queue of {tags} tags, flushes and FUA as they are sent"
+            ),
+            (Transport::Fuse, false) => format!(
+                "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
+                 write and a flush"
+            ),
+            (Transport::Fuse, true) => format!(
+                "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
+                 write and a flush (ublk has neither limit, and its module is not loaded: modprobe \
+                 ublk_drv)"
+            ),
+        }
+    }
+}
+
+/// What was made on the host for a server, before it begins.
+enum Laid {
+    /// The folder on which it mounts.
+    Fuse(PathBuf),
+    /// The device whose requests it answers.
+    Ublk(UblkDevice),
+}
+
+impl Laid {
+    /// What the server is told of it.
+    fn way(&self, tags: u32) -> Way {
+        match self {
+            Laid::Fuse(point) => Way::Fuse { point: point.clone() },
+            Laid::Ublk(device) => Way::Ublk { index: device.index, tags, encoded: device.encoded },
+        }
+    }
+
+    /// Makes the block device of a server that serves; gives its node, its number, and what confirms
+    /// it to the guards.
+    fn finish(
+        &self,
+        changes: &mut Changes,
+        size: Bytes,
+    ) -> Result<(PathBuf, DeviceNumber, String)> {
+        match self {
+            Laid::Fuse(point) => {
+                let options = LoopOptions { added: true, ..LoopOptions::default() };
+                let attached = changes.attach(&point.join(FILE_NAME), options)?;
+                let file = attached.file.to_string_lossy().into_owned();
+                Ok((attached.node, attached.number, file))
+            }
+            Laid::Ublk(device) => {
+                let (node, number) = changes.start_ublk(device)?;
+                Ok((node, number, size.0.to_string()))
+            }
+        }
     }
 }
 
@@ -284,6 +335,12 @@ impl Emulation {
 /// hardware queues.
 pub fn usual_scheduler(model_depth: u32) -> &'static str {
     if model_depth > 256 { "none" } else { "mq-deadline" }
+}
+
+/// The `nr_requests` that a scheduler begins with on a device of so many tags: twice them, or twice 128
+/// (BLKDEV_DEFAULT_RQ) where it has more.
+pub fn usual_requests(depth: u32) -> u32 {
+    2 * depth.min(128)
 }
 
 fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Place> {
@@ -325,13 +382,8 @@ fn users_file(path: &Path, size: Bytes) -> Result<()> {
     }
 }
 
-/// Starts the server and notes it; it serves nothing before it is told to begin.
-fn begin_server(
-    changes: &mut Changes,
-    wanted: &Wanted,
-    profile: &Profile,
-    folder: &ScratchFolder,
-) -> Result<(Talk, u32)> {
+/// Starts a server, which serves nothing before it is told to begin, and ends with us until then.
+fn begin_server(wanted: &Wanted) -> Result<(Talk, u32)> {
     let cannot = |error: io::Error| EmulateError::Server(format!("cannot start a server: {error}"));
     let (ours, its) = UnixStream::pair().map_err(cannot)?;
     ours.set_read_timeout(Some(PATIENCE)).map_err(cannot)?;
@@ -344,10 +396,8 @@ fn begin_server(
         .process_group(0)
         .spawn()
         .map_err(cannot)?;
-    let name = format!("server of emulated {}", profile.name);
     let pid = child.id();
     reap(child);
-    changes.started_server(pid, &name, folder, SOURCE)?;
     Ok((Talk::over(ours).map_err(cannot)?, pid))
 }
 

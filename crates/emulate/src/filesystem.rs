@@ -235,7 +235,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(Op::Read, start, count, Answer::Read(reply, buffer));
+        self.pacer.submit(Op::Read, start, count, false, Answer::Read(reply, buffer));
     }
 
     fn write(
@@ -257,7 +257,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, bytes.len() as u64);
-        self.pacer.submit(Op::Write, start, count, Answer::Write(reply, bytes.len() as u32));
+        self.pacer.submit(Op::Write, start, count, false, Answer::Write(reply, bytes.len() as u32));
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
@@ -266,7 +266,7 @@ impl Filesystem for OneFile {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.pacer.submit(Op::Flush, Sectors(0), Sectors(0), Answer::Done(reply));
+        self.pacer.submit(Op::Flush, Sectors(0), Sectors(0), false, Answer::Done(reply));
     }
 
     fn fallocate(
@@ -287,7 +287,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(Op::Discard, start, count, Answer::Done(reply));
+        self.pacer.submit(Op::Discard, start, count, false, Answer::Done(reply));
     }
 }
 

@@ -1,9 +1,10 @@
 //! The emulated world's devices: real block devices whose data are real and whose timing is that of a
 //! model of `device`, in wall time.
 //!
-//! A server process holds data and model and serves one file through FUSE; a loop device with direct
-//! I/O stands on that file. What lives here: the server, its pacing, and the controller that brings
-//! devices up and takes them down through `host`'s change journal. What does not: the models
+//! A server process holds data and model. Where the kernel has ublk, it hands its requests to the
+//! server itself; elsewhere the server shows one file through FUSE, on which a loop device with direct
+//! I/O stands. What lives here: the server, its pacing, the two transports, and the controller that
+//! brings devices up and takes them down through `host`'s change journal. What does not: the models
 //! (`device`), comparing (`runner`), words (`cli`). Data flows from the kernel's requests through the
 //! pacer to the model and back; counts flow to the controller.
 
@@ -15,12 +16,14 @@ mod lateness;
 mod pacer;
 mod protocol;
 mod server;
+mod transport;
+mod ublk;
 
 pub use data::Place;
 pub use emulation::{
-    DataPlace, EmulateError, Emulation, LOOP_TAGS, Wanted, check_host, rotates, size_of,
-    usual_scheduler,
+    DataPlace, EmulateError, Emulation, Wanted, rotates, size_of, usual_requests, usual_scheduler,
 };
 pub use lateness::{Lateness, MEAN_USUAL, P99_USUAL, Requests};
 pub use protocol::Sight;
 pub use server::{SERVER_WORD, processor_share, serve};
+pub use transport::Transport;

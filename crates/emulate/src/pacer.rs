@@ -29,9 +29,27 @@ pub struct Pacer<T: Send + 'static> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What becomes of a completed request: told the name it was sent with and whether it was inside the
-/// device.
-pub type Deliver<T> = Box<dyn Fn(T, bool) + Send + Sync>;
+/// What becomes of a completed request: told the name it was sent with, whether it was inside the
+/// device, and when the model was done with it, unless that was left out.
+pub type Deliver<T> = Box<dyn Fn(T, bool, Option<Due>) -> Handed + Send + Sync>;
+
+/// When the model was done with a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// On the wall clock.
+    at: u64,
+    /// Since it had arrived.
+    response: Nanos,
+}
+
+/// With whom a completion is when [`Deliver`] returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handed {
+    /// With the kernel.
+    Over,
+    /// With another thread, which tells [`Pacer::handed_on`] when it gives it to the kernel.
+    ToAnother,
+}
 
 struct Shared<T> {
     core: Mutex<Core<T>>,
@@ -110,21 +128,30 @@ impl<T: Send + 'static> Pacer<T> {
     }
 
     /// A request has arrived.
-    pub fn submit(&self, op: Op, start: Sectors, count: Sectors, name: T) {
+    pub fn submit(&self, op: Op, start: Sectors, count: Sectors, fua: bool, name: T) {
         let shared = &*self.shared;
         if shared.bypass.load(Ordering::Acquire) {
             let inside =
                 op == Op::Flush || start.0 + count.0 <= locked(&shared.core).device.capacity().0;
-            return (shared.deliver)(name, inside);
+            (shared.deliver)(name, inside, None);
+            return;
         }
         let mut core = locked(&shared.core);
         let slot = core.slot(name);
-        let request = Request { id: slot as u64, op, start, count, fua: false };
+        let request = Request { id: slot as u64, op, start, count, fua };
         let at = core.time(clock::now());
         core.device.submit(request, at);
         shared.arm(&mut core);
         drop(core);
         locked(&shared.tally).arrived(op, count);
+    }
+
+    /// Completions were given to the kernel at a moment.
+    pub fn handed_on(&self, at: u64, dues: impl Iterator<Item = Due>) {
+        let mut tally = locked(&self.shared.tally);
+        for due in dues {
+            tally.delivered(Nanos(at.saturating_sub(due.at)), due.response);
+        }
     }
 
     /// From now on everything is done at once (`true`), or when the model says.
@@ -179,7 +206,7 @@ impl<T: Send + 'static> Pacer<T> {
         self.shared.due.store(NEVER, Ordering::Release);
         drop(core);
         for name in left {
-            (self.shared.deliver)(name, true);
+            (self.shared.deliver)(name, true, None);
         }
     }
 
@@ -323,9 +350,11 @@ impl<T: Send + 'static> Shared<T> {
     fn hand_on(&self, ready: &mut Vec<(T, u64, Completion)>) {
         for (name, at, completion) in ready.drain(..) {
             let late = Nanos(clock::now().saturating_sub(at));
-            (self.deliver)(name, completion.path != Path::OutOfRange);
             let response = completion.at.saturating_sub(completion.submitted);
-            locked(&self.tally).delivered(late, response);
+            let due = Some(Due { at, response });
+            if (self.deliver)(name, completion.path != Path::OutOfRange, due) == Handed::Over {
+                locked(&self.tally).delivered(late, response);
+            }
         }
     }
 }
@@ -352,8 +381,9 @@ mod tests {
 
     fn pacer(name: &str, spin: bool) -> (Pacer<u64>, Receiver<(u64, bool, Instant)>) {
         let (tell, told) = channel();
-        let deliver = Box::new(move |name, inside| {
+        let deliver = Box::new(move |name, inside, _: Option<Due>| {
             let _ = tell.send((name, inside, Instant::now()));
+            Handed::Over
         });
         (Pacer::start(model(name), spin, deliver).unwrap(), told)
     }
@@ -362,7 +392,7 @@ mod tests {
     fn send(pacer: &Pacer<u64>, count: u64) {
         for nth in 0..count {
             let start = Sectors(nth * 7_919_000 % 200_000_000 / 8 * 8);
-            pacer.submit(Op::Read, start, Sectors(8), nth);
+            pacer.submit(Op::Read, start, Sectors(8), false, nth);
         }
     }
 
@@ -397,7 +427,7 @@ mod tests {
         let begun = Instant::now();
         for nth in 0..20u64 {
             let start = Sectors(nth * 97_919_000 % 200_000_000 / 8 * 8);
-            pacer.submit(Op::Read, start, Sectors(8), nth);
+            pacer.submit(Op::Read, start, Sectors(8), false, nth);
             told.recv_timeout(PATIENCE).unwrap();
         }
         // Twenty seeks with half a rotation each: over 2 ms each, whatever the host.
@@ -407,11 +437,11 @@ mod tests {
     #[test]
     fn what_lies_outside_is_told_so() {
         let (pacer, told) = pacer("hdd-15k", false);
-        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), 5);
+        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), false, 5);
         let (name, inside, _) = told.recv_timeout(PATIENCE).unwrap();
         assert_eq!((name, inside), (5, false));
         pacer.bypass(true);
-        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), 6);
+        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), false, 6);
         assert!(!told.recv_timeout(PATIENCE).unwrap().1);
     }
 

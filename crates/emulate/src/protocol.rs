@@ -17,7 +17,7 @@ use units::{Bytes, Nanos};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Mount and serve. The first order, and given once.
+    /// Serve. The first order, and given once.
     Begin(Begin),
     /// Say what was seen.
     Look,
@@ -46,8 +46,28 @@ pub struct Begin {
     pub size: Bytes,
     /// Where the data are.
     pub place: Place,
-    /// Where to mount.
-    pub point: PathBuf,
+    /// How requests come.
+    pub way: Way,
+}
+
+/// How requests come, as the controller has made it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Through a FUSE filesystem.
+    Fuse {
+        /// Where to mount it.
+        point: PathBuf,
+    },
+    /// Through a ublk device that was added.
+    Ublk {
+        /// Its number.
+        index: u32,
+        /// Its tags.
+        tags: u32,
+        /// Whether its kernel wants commands that are numbered as ioctls are.
+        encoded: bool,
+    },
 }
 
 /// What a server answers.

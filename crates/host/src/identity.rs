@@ -52,6 +52,17 @@ impl Identity {
         format!("{} ({})", self.name, self.number)
     }
 
+    /// Whether it is a ublk device: it and its queue end with its server, and its number is then free
+    /// for any other device.
+    pub(crate) fn is_ublk(&self) -> bool {
+        self.name.starts_with("ublkb")
+    }
+
+    /// Whether its settings end with it: those of real disks come back when the disk does.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        self.backing_file.is_some() || self.is_ublk()
+    }
+
     /// What differs between this and the device that has its number now.
     ///
     /// A loop device from which its file has since been detached is the same queue, in nobody's

@@ -35,6 +35,8 @@ mod setting;
 mod signature;
 mod traps;
 mod tree;
+mod ublk_control;
+mod ublk_device;
 mod undo;
 
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
@@ -69,4 +71,6 @@ pub use setting::{NotASetting, QueueFolder, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
 pub use traps::{Trap, all_traps, traps};
 pub use tree::{Host, block_node};
+pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
+pub use ublk_device::UblkDevice;
 pub use undo::{Outcome, Step, UndoReport, undo};

@@ -1,11 +1,11 @@
-//! Things that were made on the host and must not stay: loop devices, mounts, scratch files and
-//! folders, control groups, processes. What each is, and how it is taken away again.
+//! Things that were made on the host and must not stay: loop and ublk devices, mounts, scratch files
+//! and folders, control groups, processes. What each is, and how it is taken away again.
 
 use crate::{
     DeviceNumber, Host, Outcome,
     loop_ioctl::{self, node},
     mounts::mounts,
-    server,
+    server, ublk_device,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,20 @@ pub enum Made {
         /// Where its filesystem is mounted.
         point: PathBuf,
     },
+    /// A ublk device and the process that answers its requests: which goes only once nobody uses the
+    /// device.
+    Ublk {
+        /// Which: 3 for `/dev/ublkb3`.
+        index: u32,
+        /// What it was marked with, which tells it from another of its number.
+        token: u64,
+        /// The process's number.
+        pid: u32,
+        /// When that began, in clock ticks since boot.
+        started_ticks: u64,
+        /// What the process is, for people.
+        name: String,
+    },
 }
 
 /// What tells a file from a later one of the same path.
@@ -127,6 +141,10 @@ impl Made {
             Made::Process { pid, name, .. } | Made::Server { pid, name, .. } => {
                 format!("process {pid} ({name})")
             }
+            Made::Ublk { index, pid, name, .. } => format!(
+                "ublk device {} of process {pid} ({name})",
+                ublk_device::node(*index).display()
+            ),
         }
     }
 
@@ -155,6 +173,11 @@ impl Made {
             Made::Process { pid, started_ticks, .. } => end_process(host, *pid, *started_ticks),
             Made::Server { pid, started_ticks, point, .. } => {
                 end_server(host, *pid, *started_ticks, point)
+            }
+            Made::Ublk { index, token, pid, started_ticks, .. } => {
+                let (index, token, pid) = (*index, *token, *pid);
+                let started_ticks = *started_ticks;
+                ublk_device::unmake(host, ublk_device::Known { index, token, pid, started_ticks })
             }
         }
     }
@@ -335,10 +358,15 @@ pub(crate) fn process_lives(host: &Host, pid: u32) -> bool {
     process_start(host, pid).is_some() && !is_zombie(host, pid)
 }
 
+/// Whether the process that began at a moment still runs.
+pub(crate) fn process_runs(host: &Host, pid: u32, started_ticks: u64) -> bool {
+    process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid)
+}
+
 /// Ends a process: asks first.
-fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
+pub(crate) fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
     use rustix::process::{Pid, Signal, kill_process};
-    let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);
+    let alive = || process_runs(host, pid, started_ticks);
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| alive()) else {
         return Outcome::AlreadyRight;
     };
@@ -361,7 +389,7 @@ fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
 
 /// A server ends by itself when its filesystem is unmounted; one that does not is ended.
 fn end_server(host: &Host, pid: u32, started_ticks: u64, point: &Path) -> Outcome {
-    let alive = || process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid);
+    let alive = || process_runs(host, pid, started_ticks);
     let begun = Instant::now();
     while alive() {
         match mounts(host) {

@@ -40,6 +40,15 @@ impl Mount {
         })
     }
 
+    /// Whether it is the device at `node`, or a partition of it, that is mounted.
+    pub fn stands_on(&self, node: &Path) -> bool {
+        let Some(rest) = node.to_str().and_then(|node| self.source.strip_prefix(node)) else {
+            return false;
+        };
+        let number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+        rest.is_empty() || rest.strip_prefix('p').is_some_and(number)
+    }
+
     fn parse(line: &str) -> Option<Mount> {
         let (left, right) = line.split_once(" - ")?;
         let left: Vec<&str> = left.split(' ').collect();
@@ -130,5 +139,22 @@ mod tests {
         assert_eq!(of("/srv/other", "254:0"), "/dev/vda");
         // A subvolume's own number is in no line of mountinfo: the path decides.
         assert_eq!(of("/home/sub", "0:99"), "/dev/sdb1");
+    }
+
+    #[test]
+    fn a_device_and_its_partitions_are_told_from_others() {
+        let node = Path::new("/dev/ublkb1");
+        for (source, stands) in [
+            ("/dev/ublkb1", true),
+            ("/dev/ublkb1p2", true),
+            ("/dev/ublkb11", false),
+            ("/dev/ublkb1p", false),
+            ("/dev/ublkb1px", false),
+            ("tmpfs", false),
+        ] {
+            let line = format!("36 35 259:0 / /mnt rw - ext4 {source} rw");
+            let mount = Mount::parse(&line).unwrap();
+            assert_eq!(mount.stands_on(node), stands, "{source}");
+        }
     }
 }

@@ -177,11 +177,17 @@ fn lay_out(
 /// A path in `parent` that is nobody's.
 fn unique_in(parent: &Path) -> Result<PathBuf> {
     let parent = fs::canonicalize(parent).map_err(io_error("follow", parent))?;
+    let bits = random_bits().map_err(io_error("get random bits for", &parent))?;
+    Ok(parent.join(format!("{SCRATCH_PREFIX}{bits:016x}")))
+}
+
+/// What nobody else would come upon.
+pub(crate) fn random_bits() -> std::io::Result<u64> {
     let mut bits = [0; 8];
     // SAFETY: the kernel fills eight bytes of ours.
     let filled = unsafe { libc::getrandom(bits.as_mut_ptr().cast(), bits.len(), 0) };
-    if filled != bits.len() as isize {
-        return Err(io_error("get random bits for", parent)(std::io::Error::last_os_error()));
+    match filled == bits.len() as isize {
+        true => Ok(u64::from_ne_bytes(bits)),
+        false => Err(std::io::Error::last_os_error()),
     }
-    Ok(parent.join(format!("{SCRATCH_PREFIX}{:016x}", u64::from_ne_bytes(bits))))
 }

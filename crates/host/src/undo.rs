@@ -299,7 +299,7 @@ pub(crate) fn restore_queue(
     };
     let now = match Identity::read(host, queue.device.number) {
         Ok(now) => now,
-        Err(_) if queue.device.backing_file.is_some() => return all(Outcome::AlreadyRight),
+        Err(_) if queue.device.leaves_nothing() => return all(Outcome::AlreadyRight),
         Err(_) => {
             let why =
                 "the device is gone; if it comes back, the kernel gives it its usual settings";
@@ -307,6 +307,9 @@ pub(crate) fn restore_queue(
         }
     };
     if let Some(difference) = queue.device.difference(&now) {
+        if queue.device.is_ublk() {
+            return all(Outcome::AlreadyRight);
+        }
         let why = format!("{title} is another device now: {difference}");
         return all(Outcome::refused(why));
     }

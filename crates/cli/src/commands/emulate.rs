@@ -10,7 +10,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use clap::Args;
-use emulate::{DataPlace, EmulateError, Emulation, Sight, Wanted};
+use emulate::{DataPlace, EmulateError, Emulation, Sight, Transport, Wanted};
 use host::{Changes, Host};
 use list::Record;
 use std::{
@@ -39,6 +39,10 @@ pub struct EmulateArgs {
     /// (yours, kept); a sparse scratch file beside the journal when not said
     #[arg(long, value_name = "memory|FOLDER|FILE")]
     data: Option<String>,
+    /// How the kernel's requests reach the model: `ublk` (Linux 6.0, module ublk_drv) or `fuse` (FUSE
+    /// and a loop device); ublk where this host has it when not said
+    #[arg(long, value_name = "ublk|fuse")]
+    transport: Option<Transport>,
     /// Seed of what is random in the model
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -73,6 +77,7 @@ impl EmulateArgs {
             seed: self.seed,
             size: self.size,
             data: self.data_place()?,
+            transport: self.transport,
         })
     }
 
@@ -92,7 +97,7 @@ impl EmulateArgs {
 
     fn emulate(&self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        emulate::check_host().map_err(explain)?;
+        Transport::choose(self.transport).map_err(explain)?;
         settle_pending()?;
         let words: Vec<String> = std::env::args().collect();
         let mut changes = Changes::begin(&Host::here(), &words.join(" "))?;
@@ -164,11 +169,11 @@ fn introduction(emulation: &Emulation) -> String {
         "{} of {}, {}.",
         emulation.size,
         emulation.profile.title.trim_end_matches('.'),
-        emulation.transport()
+        emulation.way()
     )];
     if emulation.model_depth > emulation.depth {
         words.push(format!(
-            "Its queue takes {}, of which a loop device passes {} at once.",
+            "The model's queue takes {}, of which {} pass at once.",
             emulation.model_depth, emulation.depth
         ));
     }
@@ -206,24 +211,34 @@ fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One second in a line.
+/// One second in a line that no terminal of 80 columns wraps: what is asked of the device and how late
+/// it is always, the rest as far as there is room.
 fn live_line(before: &Sight, now: &Sight, span: Duration) -> String {
     let seconds = span.as_secs_f64().max(1e-9);
-    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+    let rate = |now: u64, before: u64| {
+        let rate = (now.saturating_sub(before) as f64 / seconds).round();
+        if rate < 100.0 { rate.to_string() } else { report::count(rate) }
+    };
     let (new, old) = (&now.requests, &before.requests);
-    let mut words = vec![
-        format!("{} r/s", report::count(rate(new.reads, old.reads))),
-        format!("{} w/s", report::count(rate(new.writes, old.writes))),
-        format!("{} f/s", report::count(rate(new.flushes, old.flushes))),
-        format!("depth {}", now.outstanding),
-        format!("busy {}/{}", now.busy, now.units),
-    ];
-    words.extend(now.cylinder.map(|cylinder| format!("cylinder {cylinder}")));
-    if now.dirty > Bytes::ZERO {
-        words.push(format!("dirty {}", now.dirty));
+    let mut line = format!(
+        "{} r/s  {} w/s  {} f/s  depth {}",
+        rate(new.reads, old.reads),
+        rate(new.writes, old.writes),
+        rate(new.flushes, old.flushes),
+        now.outstanding
+    );
+    let late = format!("  late p99 {}", now.lateness.p99);
+    // One drive is busy when it has requests; of several, none's head is the device's.
+    let several = now.units > 1;
+    let busy = several.then(|| format!("  busy {}/{}", now.busy, now.units));
+    let dirty = (now.dirty > Bytes::ZERO).then(|| format!("  dirty {}", now.dirty));
+    let cylinder = now.cylinder.filter(|_| !several).map(|it| format!("  cylinder {it}"));
+    for word in [busy, dirty, cylinder].into_iter().flatten() {
+        if [&line, &word, &late].iter().map(|it| it.chars().count()).sum::<usize>() < crate::WIDTH {
+            line += &word;
+        }
     }
-    words.push(format!("late p99 {}", now.lateness.p99));
-    words.join("  ").chars().take(crate::WIDTH - 1).collect()
+    line + &late
 }
 
 /// While a filesystem is mounted from it, a device is not taken away: what is not written yet would be
@@ -243,8 +258,42 @@ fn wait_until_free(node: &Path) {
     }
 }
 
-/// Where something is mounted from a device.
+/// Where something is mounted from a device or a partition of it.
 fn mounted_from(node: &Path) -> Option<PathBuf> {
     let all = host::mounts(&Host::here()).ok()?;
-    all.into_iter().find(|mount| Path::new(&mount.source) == node).map(|mount| mount.point)
+    all.into_iter().find(|mount| mount.stands_on(node)).map(|mount| mount.point)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emulate::{Lateness, Requests};
+
+    #[test]
+    fn a_live_line_fits_and_keeps_what_matters() {
+        let second = Duration::from_millis(1003);
+        let idle = Sight { units: 1, cylinder: Some(0), ..Sight::default() };
+        let line = live_line(&idle, &idle, second);
+        assert_eq!(line, "0 r/s  0 w/s  0 f/s  depth 0  cylinder 0  late p99 0 ns");
+        let busy = Sight {
+            requests: Requests {
+                reads: 68_200,
+                writes: 50_900,
+                flushes: 1200,
+                ..Default::default()
+            },
+            lateness: Lateness { p99: Nanos::from_micros(123), ..Default::default() },
+            outstanding: 1023,
+            busy: 16,
+            units: 16,
+            cylinder: Some(123_456),
+            dirty: Bytes::from_mib(4096),
+            ..Sight::default()
+        };
+        let line = live_line(&idle, &busy, second);
+        assert!(line.chars().count() < crate::WIDTH, "{line}");
+        assert!(line.starts_with("67,996 r/s  50,748 w/s  1,196 f/s  depth 1023"), "{line}");
+        assert!(line.ends_with("late p99 123 µs"), "{line}");
+        assert!(line.contains("busy 16/16"), "{line}");
+    }
 }

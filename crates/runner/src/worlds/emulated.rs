@@ -7,7 +7,7 @@ use super::real::RealWorld;
 use crate::{Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
-use emulate::{DataPlace, EmulateError, Emulation, LOOP_TAGS, SERVER_WORD, Wanted};
+use emulate::{DataPlace, EmulateError, Emulation, SERVER_WORD, Transport, Wanted};
 use host::{Changes, Host, Setting};
 use pacing::Pacing;
 use plan::{Cell, Factor, Level, Offer, Plan, RawPlan};
@@ -31,8 +31,9 @@ pub struct EmulatedWorld {
     capacity: Bytes,
     model_depth: u32,
     data: DataPlace,
+    transport: Transport,
     raw: RawPlan,
-    /// The real world on a loop device that is not there yet: what can be planned without one.
+    /// The real world on a loop device that is not there: what can be planned without a device.
     likeness: RealWorld,
     up: Option<Up>,
 }
@@ -45,30 +46,37 @@ struct Up {
 }
 
 impl EmulatedWorld {
-    /// Of `emulated:PROFILE`, or `emulated:PROFILE,data=memory` (a folder, a file). Changes nothing.
+    /// Of `emulated:PROFILE`, `emulated:PROFILE,data=memory` (or a folder) or
+    /// `emulated:PROFILE,transport=fuse`. Changes nothing.
     pub fn open(target: &str, raw: &RawPlan) -> Result<EmulatedWorld, WorldError> {
         let words = target.strip_prefix(PREFIX).unwrap_or(target);
-        let (name, data) = match words.split_once(',') {
-            None => (words, None),
-            Some((name, option)) => match option.split_once('=') {
-                Some(("data", place)) => (name, Some(place)),
+        let mut words = words.split(',');
+        let name = words.next().unwrap_or_default();
+        let (mut data, mut transport) = (None, None);
+        for option in words {
+            match option.split_once('=') {
+                Some(("data", place)) => data = Some(place),
+                Some(("transport", word)) => {
+                    transport = Some(word.parse().map_err(WorldError::Usage)?);
+                }
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{option}' behind a profile is not known: write \
-                         emulated:{name},data=memory (or a folder), or leave it out"
+                         emulated:{name},data=memory (or a folder), emulated:{name},transport=fuse, \
+                         or leave it out"
                     )));
                 }
-            },
-        };
+            }
+        }
         for (named, what) in [
-            (raw.own_loop == Some(true), "--loop: an emulated device is behind a loop device"),
+            (raw.own_loop == Some(true), "--loop: an emulated device is a block device already"),
             (raw.confirm.is_some(), "--confirm: an emulated device is ours, nothing is in it"),
         ] {
             if named {
                 return Err(WorldError::Usage(format!("{target}: {what}: leave it out")));
             }
         }
-        emulate::check_host().map_err(usage)?;
+        let transport = Transport::choose(transport).map_err(usage)?;
         let profile = profile::load(name).map_err(usage)?;
         let device = profile.build(0).map_err(usage)?;
         let state = host::state_folder().map_err(usage)?;
@@ -91,6 +99,7 @@ impl EmulatedWorld {
             model_depth: device.queue_depth(),
             profile,
             data,
+            transport,
             raw: raw.clone(),
             likeness: RealWorld::open(&there, &own_loop)?,
             up: None,
@@ -99,7 +108,7 @@ impl EmulatedWorld {
 
     /// Commands that the device has at once.
     fn depth(&self) -> u32 {
-        self.model_depth.min(LOOP_TAGS)
+        self.transport.tags(self.model_depth)
     }
 
     fn makes_filesystems(&self) -> bool {
@@ -142,12 +151,13 @@ impl EmulatedWorld {
             seed: plan.seed,
             size: None,
             data: self.data.clone(),
+            transport: Some(self.transport),
         };
         let mut changes = Changes::begin(&Host::here(), &words.join(" ")).map_err(fatal)?;
         let mut emulation = Emulation::start(&mut changes, &wanted).map_err(explain)?;
         emulation.bypass(true).map_err(explain)?;
         let raw = RawPlan {
-            confirm: Some(emulation.file.to_string_lossy().into_owned()),
+            confirm: Some(emulation.confirmation.clone()),
             own_loop: None,
             ..self.raw.clone()
         };
@@ -212,9 +222,13 @@ impl World for EmulatedWorld {
                 format!("a sparse scratch file in {}", folder.display())
             }
         };
+        let made = match self.transport {
+            Transport::Ublk => "a ublk device",
+            Transport::Fuse => "a FUSE mount, a loop device",
+        };
         let mut all = vec![format!(
-            "bring up an emulated {} ({}): a server process, a FUSE mount, a loop device, its data in \
-             {place}; and take them down in the end",
+            "bring up an emulated {} ({}): a server process, {made}, its data in {place}; and take them \
+             down in the end",
             self.profile.name, self.capacity
         )];
         // Of what the real world intends, its scratch file and its loop device are not made.
@@ -229,14 +243,19 @@ impl World for EmulatedWorld {
         let usual = self.usual()?;
         let rotates = u8::from(emulate::rotates(&self.profile)).to_string();
         let mut caveats = vec![format!(
-            "the device is a model ({}), paced in wall time behind FUSE and a loop device; its data \
-             are real, the model begins each trial as new",
-            self.profile.name
+            "the device is a model ({}), paced in wall time behind {}; its data are real, the model \
+             begins each trial as new",
+            self.profile.name,
+            self.transport.title()
         )];
         if self.model_depth > self.depth() {
             caveats.push(format!(
-                "the model takes {} commands, of which a loop device passes {} at once",
+                "the model takes {} commands, of which {} {} at once",
                 self.model_depth,
+                match self.transport {
+                    Transport::Ublk => "ublk passes",
+                    Transport::Fuse => "a loop device passes",
+                },
                 self.depth()
             ));
         }
@@ -245,10 +264,11 @@ impl World for EmulatedWorld {
             world: "emulated".to_owned(),
             target: plan.target.clone(),
             device: format!(
-                "emulated {} ({}, {}) over FUSE and a loop device",
+                "emulated {} ({}, {}) over {}",
                 self.profile.name,
                 self.profile.kind_name(),
-                self.capacity
+                self.capacity,
+                self.transport.title()
             ),
             settings: vec![
                 ("scheduler".to_owned(), usual.scheduler.to_owned()),
@@ -262,7 +282,7 @@ impl World for EmulatedWorld {
                 "title": self.profile.title,
                 "notes": self.profile.notes,
                 "text": self.profile.text,
-                "transport": "fuse+loop",
+                "transport": self.transport.name(),
                 "tags": self.depth(),
                 "model_queue_depth": self.model_depth,
                 "host": host.inspection,
@@ -282,19 +302,19 @@ impl World for EmulatedWorld {
 
     fn apply(&mut self, plan: &Plan, cell: &Cell) -> Result<(), WorldError> {
         let cell = self.with_scheduler(cell);
-        let twice = self.depth() * 2;
+        let usual = emulate::usual_requests(self.depth());
         let Up { emulation, real, changes } = self.up()?;
         // Making a filesystem and laying out its file take no time of the model's.
         emulation.bypass(true).map_err(explain)?;
         if plan.sets_host() {
             // A cell without a scheduler may have changed how many tags are in use.
-            emulation.limit_tags(changes).map_err(explain)?;
+            emulation.use_own_tags(changes).map_err(explain)?;
         }
         real.apply(plan, &cell)?;
         let scheduler = cell.level(&Factor::Scheduler).is_some_and(|level| level.0 != "none");
         if plan.sets_host() && scheduler && cell.level(&Factor::NrRequests).is_none() {
-            // What a device with so many tags would begin with; the loop device goes by all its own.
-            let set = changes.set(emulation.number, &Setting::NrRequests, &twice.to_string());
+            // What a device with so many tags would begin with; a loop device goes by all its own.
+            let set = changes.set(emulation.number, &Setting::NrRequests, &usual.to_string());
             set.map_err(|error| WorldError::Trial(error.to_string()))?;
         }
         emulation.bypass(false).map_err(explain)

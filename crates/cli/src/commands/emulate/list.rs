@@ -3,7 +3,7 @@
 use super::{mounted_from, usage};
 use crate::{exit::Exit, say};
 use anyhow::{Context, bail};
-use emulate::Emulation;
+use emulate::{Emulation, Transport};
 use report::{Align, Table};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub struct Record {
     node: PathBuf,
     /// What it emulates.
     profile: String,
+    /// How requests reach its server.
+    transport: Transport,
     /// Its length.
     size: Bytes,
     /// Where its data are, as it was said.
@@ -44,6 +46,7 @@ impl Record {
         Record {
             node: emulation.node.clone(),
             profile: emulation.profile.name.clone(),
+            transport: emulation.transport,
             size: emulation.size,
             data: data.unwrap_or("scratch file").to_owned(),
             pid,
@@ -112,6 +115,7 @@ pub fn list(json: bool) -> anyhow::Result<Exit> {
         ("device", Align::Left),
         ("profile", Align::Left),
         ("size", Align::Right),
+        ("over", Align::Left),
         ("data", Align::Left),
         ("mounted on", Align::Left),
     ]);
@@ -121,6 +125,7 @@ pub fn list(json: bool) -> anyhow::Result<Exit> {
             record.node.display().to_string(),
             record.profile.clone(),
             record.size.to_string(),
+            record.transport.name().to_owned(),
             record.data.clone(),
             mounted.unwrap_or_default(),
         ]);
