@@ -2,17 +2,25 @@
 //! socket, in turns.
 //!
 //!     cargo bench -p database --bench against_sysbench -- [--turns N] [--seconds S] [--clients N]
-//!         [--dir DIR] [--check]
+//!         [--dir DIR] [--unpinned] [--check]
 //!
 //! Each turn runs both in alternating order; the figure is the median of the turns' ratios with the
 //! 95 % interval of that median (from order statistics). CPU time of ours is that of the client threads
 //! over the measured span; of sysbench that of its whole process less that of one that runs a single
 //! event, so that neither's start counts. Both use prepared statements, the same rows and uniform keys.
-//! `--check` makes a missed promise exit code 1.
+//!
+//! Either's clients run on one processor and the server on the others: a client that wakes the server
+//! on its own processor waits half as long or twice as long as one that wakes it on another, and which
+//! it is the scheduler decides anew each time. `--unpinned` leaves it to the scheduler. `--check` makes
+//! a missed promise exit code 1.
 
 use database::{Place, Programs, RunSpec, Running, Shape};
 use host::{Changes, Host};
 use plan::{DatabaseJob, Server, StorageEngine};
+use rustix::{
+    process::Pid,
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -42,6 +50,7 @@ struct Options {
     seconds: u64,
     clients: u32,
     folder: PathBuf,
+    unpinned: bool,
     check: bool,
 }
 
@@ -85,6 +94,10 @@ fn compare(
     let never = AtomicBool::new(false);
     let shape = Shape::of(job, StorageEngine::InnoDb);
     database::load(&shape, &running.endpoint, 1, &never, &mut |_, _| {})?;
+    let places = match options.unpinned {
+        true => "where the scheduler puts them".to_owned(),
+        false => pin(running)?,
+    };
     let start = sysbench(options, place, &["--events=1", "--time=0"])?.1;
     let mut ratios = (Vec::new(), Vec::new());
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -111,9 +124,10 @@ fn compare(
     };
     let (speed, cpu) = (median(&mut ratios.0), median(&mut ratios.1));
     println!(
-        "{} clients, {} turns of {} s; ratios are ours to sysbench's, median (95 %)",
+        "{} clients, {} turns of {} s, {places}; ratios are ours to sysbench's, median (95 %)",
         options.clients, options.turns, options.seconds
     );
+    println!("{:<14} {:>9} {:>9}", "", "ours", "sysbench");
     for (what, of, ratio) in [
         ("queries/s", (|turn: &Turn| turn.per_second) as fn(&Turn) -> f64, speed),
         ("CPU ns/query", |turn: &Turn| turn.cpu_ns, cpu),
@@ -139,6 +153,29 @@ fn compare(
         }
     );
     Ok(!missed)
+}
+
+/// Puts us, and so all that we start, on the first processor, and the server on the others.
+fn pin(running: &Running) -> Result<String, Error> {
+    let all = sched_getaffinity(None)?;
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).collect();
+    let [first, others @ ..] = cpus.as_slice() else { return Err("no processor".into()) };
+    if others.is_empty() {
+        return Ok("all on one processor".to_owned());
+    }
+    let set_of = |cpus: &[usize]| {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        set
+    };
+    // Threads that it starts for new connections are where the thread is that starts them.
+    let pid = running.pid().ok_or("the server is ours")?;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let task: i32 = task?.file_name().to_string_lossy().parse()?;
+        sched_setaffinity(Pid::from_raw(task), &set_of(others))?;
+    }
+    sched_setaffinity(None, &set_of(&[*first]))?;
+    Ok(format!("clients on processor {first}, the server on {others:?}"))
 }
 
 fn run_ours(
@@ -217,9 +254,10 @@ fn median(values: &mut [f64]) -> (f64, f64, f64) {
 fn options() -> Result<Options, Error> {
     let mut options = Options {
         turns: 21,
-        seconds: 1,
+        seconds: 2,
         clients: 1,
         folder: PathBuf::from("/var/tmp"),
+        unpinned: false,
         check: false,
     };
     let mut words = std::env::args().skip(1);
@@ -230,6 +268,7 @@ fn options() -> Result<Options, Error> {
             "--seconds" => options.seconds = value()?.parse::<u64>()?.max(1),
             "--clients" => options.clients = value()?.parse::<u32>()?.max(1),
             "--dir" => options.folder = value()?.into(),
+            "--unpinned" => options.unpinned = true,
             "--check" => options.check = true,
             // Cargo says so to every bench.
             "--bench" => {}
