@@ -9,10 +9,9 @@
 //! over the measured span; of sysbench that of its whole process less that of one that runs a single
 //! event, so that neither's start counts. Both use prepared statements, the same rows and uniform keys.
 //!
-//! Either's clients run on one processor and the server on the others: a client that wakes the server
-//! on its own processor waits half as long or twice as long as one that wakes it on another, and which
-//! it is the scheduler decides anew each time. `--unpinned` leaves it to the scheduler. `--check` makes
-//! a missed promise exit code 1.
+//! Either's clients run on one processor and the server on the others: a client that shares its server's
+//! processor and one that does not are two different measurements, and left to itself the scheduler
+//! chooses anew in each turn (`--unpinned`). `--check` makes a missed promise exit code 1.
 
 use database::{Place, Programs, RunSpec, Running, Shape};
 use host::{Changes, Host};
@@ -212,7 +211,10 @@ fn run_sysbench(options: &Options, place: &Place, start: f64) -> Result<Turn, Er
     let mut words = line.split_whitespace().skip(1);
     let count: f64 = words.next().ok_or("no count")?.parse()?;
     let rate: f64 = words.next().ok_or("no rate")?.trim_start_matches('(').parse()?;
-    Ok(Turn { per_second: rate, cpu_ns: (cpu - start).max(0.0) * 1e9 / count })
+    if cpu <= start {
+        return Err("sysbench's CPU time is less than /proc resolves: take longer --seconds".into());
+    }
+    Ok(Turn { per_second: rate, cpu_ns: (cpu - start) * 1e9 / count })
 }
 
 /// What sysbench prints, and its CPU time in seconds.
