@@ -2,7 +2,7 @@
 
 use crate::machine::{Ended, Loop, Place, has_loop_devices, unmount};
 use std::{
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -130,6 +130,34 @@ fn filesystems_schedulers_and_variables_are_factors() {
 }
 
 #[test]
+fn the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk() {
+    let test = "the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk";
+    if !has_mariadb(test) || !has_postgresql(test) || !has_loop_devices(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+    let today = plans.join("classics/matsunobu-today.toml");
+    let plan = |words: &[&str]| place.run(&[&["plan"], words].concat()).expect(0);
+    let mut ready = 0;
+    for entry in std::fs::read_dir(plans.join("databases")).unwrap().flatten() {
+        let file = entry.path();
+        let file = file.to_str().unwrap();
+        plan(&[folder.to_str().unwrap(), "--loop", "--plan", file]);
+        if Path::new("/dev/fuse").exists() {
+            plan(&["emulated:hdd-15k", "--plan", file]);
+        }
+        ready += 1;
+    }
+    assert!(ready > 0);
+    if Path::new("/dev/fuse").exists() {
+        plan(&["--plan", today.to_str().unwrap()]);
+    }
+    assert!(left_in(&folder).is_empty(), "{:?}", left_in(&folder));
+}
+
+#[test]
 fn words_that_fit_no_server_are_refused_before_anything_is_made() {
     let test = "words_that_fit_no_server_are_refused_before_anything_is_made";
     if !has_mariadb(test) || !has_postgresql(test) {
@@ -156,11 +184,104 @@ fn words_that_fit_no_server_are_refused_before_anything_is_made() {
     refused(&["tpcc,warehouses=90000"], &["does not fit", "free"]);
     refused(&[SMALL, "--page-cache", "64M"], &["buffer pool"]);
     refused(&["oltp_insert,server=mysql://u:secret@h/d"], &["SPINDLE_DATABASE_PASSWORD"]);
-    refused(&["oltp_insert,server=mysql://root@127.0.0.1:9/d"], &["is it running"]);
+    for url in ["mysql://root@127.0.0.1:9/d", "postgresql://me@127.0.0.1:9/d"] {
+        refused(&[&format!("oltp_insert,server={url}")], &["refused", "is it running"]);
+    }
     let all = ["oltp_insert", "--variable", "innodb_flush_method=fsync,O_DIRECT"];
     let ended = plan(&all).expect(0);
     assert!(ended.out.contains("innodb_flush_method fsync"), "{}", ended.out);
     assert!(left_in(&folder).is_empty());
+}
+
+#[test]
+fn a_missing_package_is_named_before_anything_is_made() {
+    let test = "a_missing_package_is_named_before_anything_is_made";
+    if !has_mariadb(test) || !has_postgresql(test) || !has_loop_devices(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    for (server, hide, complaint) in [
+        ("mariadb", "mount --bind /dev/null /usr/sbin/mariadbd", ["mariadbd", "mariadb-server"]),
+        (
+            "mariadb",
+            "mount --bind /dev/null /usr/bin/mariadb-install-db",
+            ["mariadb-install-db", "mariadb-server"],
+        ),
+        ("postgresql", "mount -t tmpfs none /usr/lib/postgresql", ["postgres", "postgresql"]),
+    ] {
+        // In a mount namespace of its own: for all others the server is where it was.
+        let script = format!("{hide} && exec \"$0\" \"$@\"");
+        let workload = format!("{SMALL},server={server}");
+        let words = ["compare", folder.to_str().unwrap(), "--workload", &workload];
+        let plain = place.spindle(&words);
+        let mut hidden = Command::new("unshare");
+        hidden.args(["--mount", "sh", "-c", &script]).arg(plain.get_program());
+        hidden.args(plain.get_args()).env("SPINDLE_STATE", place.state());
+        let ended = Ended::of(hidden.output().unwrap()).expect(2);
+        let [program, package] = complaint;
+        let told = [format!("{program} is not here"), format!("install the package {package}")];
+        ended.complains_of(&[&told[0], &told[1], "or name another server"]);
+        assert!(left_in(&folder).is_empty(), "{:?}", left_in(&folder));
+        assert!(!place.state().exists() || left_in(&place.state()).is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not() {
+    let test = "a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not";
+    if !has_mariadb(test) || !has_postgresql(test) {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    for (server, refusal, deadlock) in [
+        ("mariadb", "Too many connections (1040)", "Deadlock found"),
+        ("postgresql", "too many clients already (53300)", "deadlock detected (40P01)"),
+    ] {
+        let workload = format!("oltp_write_only,tables=1,rows=8,clients=20,server={server}");
+        let words = ["--workload", &workload, "--variable", "max_connections=100,10"];
+        let times = ["--rounds", "1", "--measure", "3s", "--warmup", "200ms"];
+        let all = [&["compare", folder.to_str().unwrap()][..], &words, &times].concat();
+        let ended = place.run(&all).expect(0);
+        let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("2 trials not counted; void: a client: "), "{text}");
+        assert!(text.contains(refusal), "the server's own words: {text}");
+        assert!(text.contains("Begun anew under"), "{text}");
+        assert!(text.contains(deadlock), "{text}");
+        let baseline = &json(&place)["analysis"]["groups"][0]["baseline"];
+        assert_eq!(baseline["valid"], 2, "{baseline}");
+        assert!(baseline["throughput"]["mean"].as_f64().unwrap() > 0.0);
+        nothing_is_left(&place, &folder);
+    }
+}
+
+#[test]
+fn a_database_on_an_emulated_disk_is_compared_and_leaves_nothing() {
+    let test = "a_database_on_an_emulated_disk_is_compared_and_leaves_nothing";
+    if !has_postgresql(test) || !has_loop_devices(test) || !Path::new("/dev/fuse").exists() {
+        return;
+    }
+    let place = Place::new();
+    let workload = format!("{SMALL},server=postgresql");
+    let words = ["--workload", &workload, "--schedulers", "none,mq-deadline"];
+    let times = ["--rounds", "1", "--measure", "2s", "--warmup", "500ms"];
+    let ended = place.run(&[&["compare", "emulated:hdd-15k"][..], &words, &times].concat());
+    let ended = ended.expect(0);
+    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for word in ["trans/s", "hdd-15k", "none", "mq-deadline"] {
+        assert!(text.contains(word), "no '{word}' in: {text}");
+    }
+    let summary = &json(&place)["analysis"]["groups"][0]["baseline"];
+    let counters = summary["counters"].as_object().unwrap();
+    // A commit waits for a disk of 15,000 turns a minute: none is done in less than some of them.
+    let fsyncs = counters["postgresql.fsyncs/s"].as_f64().unwrap();
+    assert!((1.0..1000.0).contains(&fsyncs), "{fsyncs} a second");
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(place.path().to_str().unwrap()), "a mount is left:\n{mounts}");
+    assert!(servers_of(place.path()).is_empty(), "a server runs on");
+    let left = left_in(&place.state());
+    assert!(!left.iter().any(|name| name.ends_with(".journal")), "{left:?}");
 }
 
 /// A comparison that goes on while the test does something.
@@ -284,6 +405,10 @@ fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
     let inner = point.join("inner");
     std::fs::create_dir(&inner).unwrap();
     let long = ["--placebo", "1", "--rounds", "1", "--measure", "5s", "--warmup", "200ms"];
+    // Data that a trial's copy has room for, but not beside what is kept of them.
+    let large = ["--workload", "oltp_read_write,tables=10,rows=120000"];
+    compare(&place, &inner, &large).expect(2).complains_of(&["estimated at", "free"]);
+    assert!(left_in(&inner).is_empty(), "{:?}", left_in(&inner));
     // Nothing waits for the disk, so that rows come fast enough to fill it.
     let fast = ["--workload", "insert", "--variable", "innodb_flush_log_at_trx_commit=0"];
     let words = [&fast[..], &long].concat();
@@ -456,4 +581,136 @@ fn a_server_that_runs_already_is_used_and_left_as_it_was() {
     }
     let settings = foreign.compare(&place, "empty", &["--variable", "innodb_io_capacity=7"]);
     settings.expect(2).complains_of(&["set it there yourself"]);
+}
+
+/// A PostgreSQL that somebody else runs, on a port of this host.
+struct ForeignPostgreSql {
+    child: Child,
+    folder: PathBuf,
+    programs: PathBuf,
+    port: u16,
+}
+
+impl ForeignPostgreSql {
+    fn start(place: &Place) -> ForeignPostgreSql {
+        let folder = place.path().join("foreign");
+        std::fs::create_dir(&folder).unwrap();
+        // It refuses root, and must be let through to its folder.
+        std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o711)).unwrap();
+        let root = rustix::process::getuid().is_root();
+        let id = |what: &str| -> u32 {
+            let output = Command::new("id").args([what, "postgres"]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+        };
+        let user = root.then(|| (id("-u"), id("-g")));
+        if let Some((uid, gid)) = user {
+            std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
+        }
+        let newest = std::fs::read_dir("/usr/lib/postgresql")
+            .unwrap()
+            .flatten()
+            .max_by_key(|it| it.file_name().to_string_lossy().parse::<u32>().unwrap_or_default());
+        let programs = newest.unwrap().path().join("bin");
+        let command = |name: &str| {
+            let mut command = Command::new(programs.join(name));
+            if let Some((uid, gid)) = user {
+                command.uid(uid).gid(gid);
+            }
+            command.arg("-D").arg(folder.join("data")).current_dir("/");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command
+        };
+        let made = command("initdb")
+            .args(["-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256"])
+            .args(["--no-sync", "--locale=C", "--encoding=UTF8"])
+            .status();
+        assert!(made.unwrap().success());
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let child = command("postgres")
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}"), "-c"])
+            .arg(format!("unix_socket_directories={}", folder.display()))
+            .spawn()
+            .unwrap();
+        let foreign = ForeignPostgreSql { child, folder, programs, port };
+        let begun = Instant::now();
+        while foreign.sql("postgres", "SELECT 1").is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        foreign.sql("postgres", "CREATE ROLE me LOGIN PASSWORD 'open sesame'").unwrap();
+        for database in ["mine", "empty"] {
+            foreign.sql("postgres", &format!("CREATE DATABASE {database} OWNER me")).unwrap();
+        }
+        foreign
+    }
+
+    fn sql(&self, database: &str, text: &str) -> Option<String> {
+        let output = Command::new(self.programs.join("psql"))
+            .args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", database, "-c", text])
+            .arg("-h")
+            .arg(&self.folder)
+            .args(["-p", &self.port.to_string()])
+            .output()
+            .unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+
+    fn tables(&self, database: &str) -> String {
+        let of_users = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_stat_user_tables";
+        self.sql(database, of_users).unwrap()
+    }
+
+    fn compare(&self, place: &Place, database: &str, words: &[&str], password: &str) -> Ended {
+        let url = format!("server=postgresql://me@127.0.0.1:{}/{database}", self.port);
+        let workload = format!("oltp_read_only,tables=2,rows=2000,clients=2,{url}");
+        let folder = place.scratch();
+        let all = [&["compare", folder.to_str().unwrap(), "--workload", &workload][..], words];
+        let all = [&all.concat()[..], &["--placebo", "1"], &SHORT].concat();
+        let mut command = place.spindle(&all);
+        Ended::of(command.env("SPINDLE_DATABASE_PASSWORD", password).output().unwrap())
+    }
+}
+
+impl Drop for ForeignPostgreSql {
+    fn drop(&mut self) {
+        // An immediate shutdown, which leaves no shared memory behind.
+        signal(self.child.id(), rustix::process::Signal::QUIT);
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
+    if !has_postgresql("a_postgresql_that_runs_already_is_used_and_left_as_it_was") {
+        return;
+    }
+    let place = Place::new();
+    let foreign = ForeignPostgreSql::start(&place);
+    let ended = foreign.compare(&place, "empty", &[], "open sesame").expect(0);
+    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("the server is not Spindle's"), "{text}");
+    assert!(!text.contains("sesame"), "{text}");
+    assert_eq!(foreign.tables("empty"), "");
+    let refused = foreign.compare(&place, "empty", &[], "wrong").expect(2);
+    refused.complains_of(&["password authentication failed", "SPINDLE_DATABASE_PASSWORD"]);
+    // What somebody has there is neither used nor touched without consent.
+    let theirs = "SET ROLE me; CREATE TABLE dear (x INT); INSERT INTO dear VALUES (7)";
+    foreign.sql("mine", theirs).unwrap();
+    let refused = foreign.compare(&place, "mine", &[], "open sesame").expect(2);
+    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
+    assert_eq!(foreign.tables("mine"), "dear");
+    // With consent its tables of the workload's names, here sysbench's, are used and stay.
+    let prepared = Command::new("sysbench")
+        .args(["oltp_read_only", "--db-driver=pgsql", "--pgsql-host=127.0.0.1"])
+        .args([&format!("--pgsql-port={}", foreign.port), "--pgsql-user=me", "--pgsql-db=mine"])
+        .args(["--pgsql-password=open sesame", "--tables=2", "--table-size=2000", "prepare"])
+        .output();
+    if let Ok(prepared) = prepared {
+        assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stdout));
+        foreign.compare(&place, "mine", &["--use-existing"], "open sesame").expect(0);
+        assert_eq!(foreign.tables("mine"), "dear sbtest1 sbtest2");
+    }
+    assert_eq!(foreign.sql("mine", "SELECT x FROM dear").unwrap(), "7");
 }

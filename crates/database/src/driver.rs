@@ -58,6 +58,10 @@ pub struct Live {
 /// A server that answers nothing for so long after the end hangs: InnoDB's usual lock wait is 50 s.
 const HUNG_AFTER: Duration = Duration::from_secs(120);
 
+/// A transaction that was rolled back so often in a row never comes through: where nine attempts in
+/// ten fail, one transaction in 10^45 would be given up wrongly.
+const ATTEMPTS_MOST: u32 = 1000;
+
 /// When to begin, to measure and to end.
 #[derive(Clone, Copy)]
 struct Times {
@@ -90,6 +94,16 @@ pub fn run(
     each_second: &mut dyn FnMut(&Live),
 ) -> Result<Measurement, DatabaseError> {
     let crowd = Crowd::gather(spec.job, spec.endpoint, spec.clients, spec.seed)?;
+    drive(crowd, spec, stop, each_second)
+}
+
+/// Runs clients that are ready.
+pub(crate) fn drive(
+    crowd: Crowd,
+    spec: &RunSpec<'_>,
+    stop: &AtomicBool,
+    each_second: &mut dyn FnMut(&Live),
+) -> Result<Measurement, DatabaseError> {
     let audit = crowd.audit.clone();
     let names = crowd.types;
     let measured_clients = crowd.clients.len();
@@ -136,6 +150,9 @@ pub fn run(
     let seconds = watch.seconds;
     let span = span_end.saturating_duration_since(times.measure);
     let transactions = gathered(&tallies, names, measured_clients, &ended, &audit);
+    if let Some(why) = nothing_came_through(&transactions) {
+        return Err(DatabaseError::Void(why));
+    }
     let mut warnings = Vec::new();
     warn_of_backlog(&ended, &mut warnings);
     Ok(Measurement {
@@ -145,6 +162,18 @@ pub fn run(
         generator: cost(&ended, span),
         warnings,
         ..Measurement::default()
+    })
+}
+
+/// That every attempt was rolled back, in the server's words for most of them.
+fn nothing_came_through(transactions: &Transactions) -> Option<String> {
+    let (why, _) = transactions.retries.iter().max_by_key(|(_, count)| **count)?;
+    let attempts: u64 = transactions.retries.values().sum();
+    (transactions.completed() == 0).then(|| {
+        format!(
+            "not one transaction came through: all {attempts} attempts were rolled back, most of \
+             them for: {why}"
+        )
     })
 }
 
@@ -221,7 +250,7 @@ fn work(
     ended
 }
 
-/// One transaction, begun anew until it comes through or the time is over.
+/// One transaction, begun anew until it comes through, cannot, or the time is over.
 fn transaction(
     client: &mut dyn Client,
     shared: &Shared,
@@ -230,6 +259,7 @@ fn transaction(
     intended: Option<Instant>,
 ) -> Result<(), SqlError> {
     let begun = Instant::now();
+    let mut attempts = 0;
     loop {
         let why = match client.run() {
             Ok(done) => {
@@ -264,6 +294,13 @@ fn transaction(
         client.roll_back()?;
         if now >= times.end || shared.over.load(Ordering::Relaxed) {
             return Ok(());
+        }
+        attempts += 1;
+        if attempts == ATTEMPTS_MOST {
+            return Err(SqlError::Refused(format!(
+                "a transaction was begun anew {ATTEMPTS_MOST} times in a row and never came \
+                 through: {why}"
+            )));
         }
     }
 }
@@ -432,6 +469,80 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A client whose transaction fails so often, then comes through.
+    struct Failing {
+        fails: u32,
+        failed: u32,
+    }
+
+    impl Client for Failing {
+        fn draw(&mut self, _: Instant, _: &AtomicBool) -> bool {
+            self.failed = 0;
+            true
+        }
+
+        fn run(&mut self) -> Result<Done, SqlError> {
+            std::thread::sleep(Duration::from_micros(10));
+            if self.failed == self.fails {
+                return Ok(Done { kind: Some(0), ..Done::default() });
+            }
+            self.failed += 1;
+            Err(SqlError::Retry("Deadlock found (1213)".to_owned()))
+        }
+
+        fn roll_back(&mut self) -> Result<(), SqlError> {
+            Ok(())
+        }
+
+        fn take_queries(&mut self) -> Queries {
+            Queries::default()
+        }
+    }
+
+    fn failing(fails: u32, measure: Nanos) -> Result<Measurement, DatabaseError> {
+        let crowd = Crowd {
+            clients: vec![Box::new(Failing { fails, failed: 0 })],
+            helpers: Vec::new(),
+            types: &["only"],
+            audit: None,
+        };
+        let spec = RunSpec {
+            job: &"oltp_write_only".parse().unwrap(),
+            endpoint: &Endpoint::MySqlSocket { socket: "/nowhere".into() },
+            clients: 1,
+            rate: None,
+            warmup: Nanos::ZERO,
+            measure,
+            seed: 1,
+        };
+        drive(crowd, &spec, &AtomicBool::new(false), &mut |_| {})
+    }
+
+    #[test]
+    fn what_is_begun_anew_is_counted_and_within_the_latency() {
+        let measured = failing(3, Nanos::from_millis(300)).unwrap();
+        let transactions = measured.transactions.unwrap();
+        let came = transactions.completed();
+        let again = transactions.retries["Deadlock found (1213)"];
+        assert!(came > 0 && (3 * came..=3 * came + 3).contains(&again), "{came}, {again}");
+        let latency = transactions.latency().quantile(0.0).unwrap_or_default();
+        assert!(latency >= Nanos::from_micros(40), "four attempts of 10 µs or more: {latency}");
+    }
+
+    #[test]
+    fn what_never_comes_through_voids_the_trial_in_the_servers_words() {
+        let void = |ended: Result<Measurement, DatabaseError>| match ended {
+            Err(DatabaseError::Void(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let why = void(failing(u32::MAX, Nanos::from_secs(60)));
+        assert!(why.contains("1000 times in a row") && why.contains("Deadlock found"), "{why}");
+        // The time is over before so many.
+        let why = void(failing(u32::MAX, Nanos::from_millis(5)));
+        assert!(why.contains("not one transaction came through"), "{why}");
+        assert!(why.contains("Deadlock found"), "{why}");
+    }
 
     #[test]
     fn a_servers_message_without_the_key_that_it_names() {

@@ -134,10 +134,6 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    pub(crate) fn new(dialect: Dialect) -> RowWriter {
-        RowWriter { text: String::with_capacity(1 << 20), dialect, first: true, rows: 0 }
-    }
-
     /// Begins a row.
     pub fn begin(&mut self) {
         if self.dialect == Dialect::MySql {
@@ -184,29 +180,60 @@ impl RowWriter {
         self.text.push(if self.dialect == Dialect::MySql { ')' } else { '\n' });
     }
 
-    pub(crate) fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.text.len() >= 900_000
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.rows = 0;
+    /// Sends the rows that `next` writes, about a megabyte of them at a time.
+    fn send_all(
+        dialect: Dialect,
+        next: &mut dyn FnMut(&mut RowWriter) -> bool,
+        mut send: impl FnMut(&str) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let mut rows =
+            RowWriter { text: String::with_capacity(1 << 20), dialect, first: true, rows: 0 };
+        loop {
+            let more = next(&mut rows);
+            if rows.text.len() >= 900_000 || (!more && rows.rows > 0) {
+                send(&rows.text)?;
+                rows.text.clear();
+                rows.rows = 0;
+            }
+            if !more {
+                return Ok(());
+            }
+        }
     }
 }
 
-/// Counts a statement.
-pub(crate) fn count(queries: &mut Queries, kind: QueryKind) {
-    match kind {
-        QueryKind::Read => queries.reads += 1,
-        QueryKind::Write => queries.writes += 1,
-        QueryKind::Other => queries.others += 1,
+/// What is prepared in a session, and what has been run in it.
+struct Prepared<S> {
+    statements: Vec<(S, QueryKind)>,
+    queries: Queries,
+}
+
+impl<S: Clone> Prepared<S> {
+    fn new() -> Prepared<S> {
+        Prepared { statements: Vec::new(), queries: Queries::default() }
+    }
+
+    fn add(&mut self, statement: S, kind: QueryKind) -> StatementId {
+        self.statements.push((statement, kind));
+        StatementId(self.statements.len() - 1)
+    }
+
+    /// A statement that is about to be run.
+    fn counted(&mut self, id: StatementId) -> S {
+        let (statement, kind) = self.statements[id.0].clone();
+        self.count(kind);
+        statement
+    }
+
+    fn count(&mut self, kind: QueryKind) {
+        match kind {
+            QueryKind::Read => self.queries.reads += 1,
+            QueryKind::Write => self.queries.writes += 1,
+            QueryKind::Other => self.queries.others += 1,
+        }
+    }
+
+    fn take_queries(&mut self) -> Queries {
+        std::mem::take(&mut self.queries)
     }
 }

@@ -156,15 +156,18 @@ pub(crate) fn settings(
     variables: &BTreeMap<String, String>,
 ) -> Settings {
     let engine = job.engine.or_else(|| variables.get("default_storage_engine")?.parse().ok());
-    let cache = job.buffer_pool.unwrap_or(CACHE_USUAL);
+    let loading = purpose == Purpose::Loading;
+    let mut cache = job.buffer_pool.unwrap_or(CACHE_USUAL);
+    if loading {
+        // Random keys come in as fast as their indexes fit in memory.
+        cache = cache.max(job.data_size().clamp(Bytes::from_mib(256), Bytes::from_gib(1)));
+    }
     let (pool, keys, aria) = match engine {
         None | Some(StorageEngine::InnoDb) => (cache, CACHE_USUAL, CACHE_USUAL),
         Some(StorageEngine::MyIsam) => (CACHE_USUAL, cache, CACHE_USUAL),
         Some(StorageEngine::Aria) => (CACHE_USUAL, CACHE_USUAL, cache),
     };
-    let loading = purpose == Purpose::Loading;
     let [durable, doublewrite] = if loading { ["0", "0"] } else { ["1", "1"] };
-    let pool = if loading { pool.max(Bytes::from_mib(256)) } else { pool };
     let mut settings: Settings = [
         ("skip_networking", "1"),
         ("skip_log_bin", "1"),

@@ -1,6 +1,6 @@
 //! MariaDB and MySQL, through the blocking `mysql` crate.
 
-use super::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId, count};
+use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
 use mysql::{Conn, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
 use plan::Dialect;
 use record::Queries;
@@ -15,8 +15,7 @@ const DUPLICATE: u16 = 1062;
 /// A connection to MariaDB or MySQL.
 pub struct MySqlSession {
     connection: Conn,
-    statements: Vec<(Statement, QueryKind)>,
-    queries: Queries,
+    prepared: Prepared<Statement>,
 }
 
 impl MySqlSession {
@@ -29,13 +28,7 @@ impl MySqlSession {
             .stmt_cache_size(Some(0))
             .tcp_connect_timeout(Some(Duration::from_secs(10)));
         let connection = Conn::new(options).map_err(told)?;
-        Ok(MySqlSession { connection, statements: Vec::new(), queries: Queries::default() })
-    }
-
-    fn statement(&mut self, id: StatementId) -> Statement {
-        let (statement, kind) = &self.statements[id.0];
-        count(&mut self.queries, *kind);
-        statement.clone()
+        Ok(MySqlSession { connection, prepared: Prepared::new() })
     }
 }
 
@@ -82,12 +75,11 @@ impl Session for MySqlSession {
 
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError> {
         let statement = self.connection.prep(sql).map_err(told)?;
-        self.statements.push((statement, kind));
-        Ok(StatementId(self.statements.len() - 1))
+        Ok(self.prepared.add(statement, kind))
     }
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
-        let statement = self.statement(statement);
+        let statement = self.prepared.counted(statement);
         let mut result = self.connection.exec_iter(&statement, params(args)).map_err(told)?;
         let mut rows = result.affected_rows();
         if let Some(set) = result.iter() {
@@ -104,7 +96,7 @@ impl Session for MySqlSession {
         statement: StatementId,
         args: &[Arg<'_>],
     ) -> Result<Vec<Vec<Field>>, SqlError> {
-        let statement = self.statement(statement);
+        let statement = self.prepared.counted(statement);
         let result = self.connection.exec_iter(&statement, params(args)).map_err(told)?;
         result.map(|row| Ok(row.map_err(told)?.unwrap().into_iter().map(field).collect())).collect()
     }
@@ -114,7 +106,7 @@ impl Session for MySqlSession {
     }
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
-        count(&mut self.queries, kind);
+        self.prepared.count(kind);
         self.connection.query_drop(sql).map_err(told)
     }
 
@@ -134,21 +126,13 @@ impl Session for MySqlSession {
         columns: &str,
         next: &mut dyn FnMut(&mut RowWriter) -> bool,
     ) -> Result<(), SqlError> {
-        let mut rows = RowWriter::new(Dialect::MySql);
-        loop {
-            let more = next(&mut rows);
-            if rows.is_full() || (!more && !rows.is_empty()) {
-                let insert = format!("INSERT INTO {table} ({columns}) VALUES {}", rows.as_str());
-                self.connection.query_drop(insert).map_err(told)?;
-                rows.clear();
-            }
-            if !more {
-                return Ok(());
-            }
-        }
+        RowWriter::send_all(Dialect::MySql, next, |rows| {
+            let insert = format!("INSERT INTO {table} ({columns}) VALUES {rows}");
+            self.connection.query_drop(insert).map_err(told)
+        })
     }
 
     fn take_queries(&mut self) -> Queries {
-        std::mem::take(&mut self.queries)
+        self.prepared.take_queries()
     }
 }

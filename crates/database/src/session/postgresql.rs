@@ -1,6 +1,6 @@
 //! PostgreSQL, through the blocking `postgres` crate.
 
-use super::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId, count};
+use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
 use plan::Dialect;
 use postgres::{
     Client, Config, NoTls, SimpleQueryMessage, Statement,
@@ -19,21 +19,14 @@ const DUPLICATE: &str = "23505";
 /// A connection to PostgreSQL.
 pub struct PostgreSqlSession {
     client: Client,
-    statements: Vec<(Statement, QueryKind)>,
-    queries: Queries,
+    prepared: Prepared<Statement>,
 }
 
 impl PostgreSqlSession {
     /// Connects.
     pub fn connect(config: &Config) -> Result<PostgreSqlSession, SqlError> {
         let client = config.connect(NoTls).map_err(told)?;
-        Ok(PostgreSqlSession { client, statements: Vec::new(), queries: Queries::default() })
-    }
-
-    fn statement(&mut self, id: StatementId) -> Statement {
-        let (statement, kind) = &self.statements[id.0];
-        count(&mut self.queries, *kind);
-        statement.clone()
+        Ok(PostgreSqlSession { client, prepared: Prepared::new() })
     }
 }
 
@@ -109,12 +102,11 @@ impl Session for PostgreSqlSession {
 
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError> {
         let statement = self.client.prepare(&numbered(sql)).map_err(told)?;
-        self.statements.push((statement, kind));
-        Ok(StatementId(self.statements.len() - 1))
+        Ok(self.prepared.add(statement, kind))
     }
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
-        let statement = self.statement(statement);
+        let statement = self.prepared.counted(statement);
         let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
         let mut count = 0;
         while rows.next().map_err(told)?.is_some() {
@@ -128,7 +120,7 @@ impl Session for PostgreSqlSession {
         statement: StatementId,
         args: &[Arg<'_>],
     ) -> Result<Vec<Vec<Field>>, SqlError> {
-        let statement = self.statement(statement);
+        let statement = self.prepared.counted(statement);
         let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
         let mut all = Vec::new();
         while let Some(row) = rows.next().map_err(told)? {
@@ -142,7 +134,7 @@ impl Session for PostgreSqlSession {
     }
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
-        count(&mut self.queries, kind);
+        self.prepared.count(kind);
         self.client.batch_execute(sql).map_err(told)
     }
 
@@ -163,24 +155,16 @@ impl Session for PostgreSqlSession {
         columns: &str,
         next: &mut dyn FnMut(&mut RowWriter) -> bool,
     ) -> Result<(), SqlError> {
-        let lost = |error: std::io::Error| SqlError::Lost(error.to_string());
         let copy = format!("COPY {table} ({columns}) FROM STDIN");
         let mut writer = self.client.copy_in(&copy).map_err(told)?;
-        let mut rows = RowWriter::new(Dialect::PostgreSql);
-        loop {
-            let more = next(&mut rows);
-            if rows.is_full() || (!more && !rows.is_empty()) {
-                writer.write_all(rows.as_str().as_bytes()).map_err(lost)?;
-                rows.clear();
-            }
-            if !more {
-                return writer.finish().map(drop).map_err(told);
-            }
-        }
+        RowWriter::send_all(Dialect::PostgreSql, next, |rows| {
+            writer.write_all(rows.as_bytes()).map_err(|error| SqlError::Lost(error.to_string()))
+        })?;
+        writer.finish().map(drop).map_err(told)
     }
 
     fn take_queries(&mut self) -> Queries {
-        std::mem::take(&mut self.queries)
+        self.prepared.take_queries()
     }
 }
 

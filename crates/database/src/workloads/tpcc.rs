@@ -47,13 +47,14 @@ pub fn crowd(
     drop(session);
     let audit = Arc::new(Audit::new(job.warehouses));
     let (sender, receiver) = mpsc::sync_channel(clients as usize * 2);
+    let pace = if job.think { 1.0 } else { 0.0 };
     let mut all: Vec<Box<dyn Client>> = Vec::new();
     for client in 0..clients {
         let place = terminal::Place::of(client, job.warehouses);
         let stream = Stream::new(seed, &format!("tpcc terminal {client}"));
         let inputs = terminal::Inputs { constants, place, audit: Arc::clone(&audit), stream };
         let session: Box<dyn Session> = endpoint.connect()?;
-        all.push(Box::new(terminal::Terminal::new(session, inputs, sender.clone(), job.think)?));
+        all.push(Box::new(terminal::Terminal::new(session, inputs, sender.clone(), pace)?));
     }
     let receiver = Arc::new(Mutex::new(receiver));
     let mut helpers: Vec<Box<dyn Client>> = Vec::new();

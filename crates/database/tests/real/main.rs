@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod deadlock;
 mod server;
 mod statements;
 mod tpcc;

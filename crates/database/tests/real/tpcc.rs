@@ -39,6 +39,7 @@ fn conditions_on(server: &str) {
     for check in &transactions.checks {
         assert!(check.holds, "{check:?}");
     }
+    keying_takes_its_time(&server);
     let mut session = server.session();
     let failing = |session: &mut dyn database::Session| -> Vec<String> {
         let checks = check_conditions(session, true).unwrap();
@@ -58,6 +59,21 @@ fn conditions_on(server: &str) {
         }
     }
     assert!(failing(session.as_mut()).is_empty());
+}
+
+/// Terminals key before each transaction: 2 s at the least, 3 s for a Payment, 18 s for a New-Order.
+fn keying_takes_its_time(server: &Private) {
+    let measured = server.run("tpcc,warehouses=1,clients=40,think=on", Nanos::from_millis(4500));
+    let measured = measured.unwrap();
+    let early: u64 =
+        measured.seconds.iter().filter(|second| second.at <= 2.0).map(|s| s.transactions).sum();
+    assert_eq!(early, 0, "nobody is done before having keyed");
+    let types = measured.transactions.unwrap().types;
+    assert!(!types.contains_key("new_order"), "{:?}", types.keys());
+    // 10 of 23 begin with a Payment, and none of them ends a second one: 17.4, within 4 · 3.1.
+    let payments = types["payment"].transactions;
+    assert!((5..=29).contains(&payments), "{payments}");
+    assert!(measured.generator.busiest.0 < 500, "nobody spins while keying");
 }
 
 #[test]

@@ -80,7 +80,8 @@ pub struct Terminal {
     kind: usize,
     drawn: Drawn,
     deferred: SyncSender<Deferred>,
-    think: bool,
+    /// How much of the specification's keying and think times it takes: all, or for a stress none.
+    pace: f64,
 }
 
 impl Terminal {
@@ -88,11 +89,11 @@ impl Terminal {
         session: Box<dyn Session>,
         inputs: Inputs,
         deferred: SyncSender<Deferred>,
-        think: bool,
+        pace: f64,
     ) -> Result<Terminal, SqlError> {
         let drawn = Drawn::Delivery(inputs.place.warehouse, 1);
         let desk = Desk::new(session)?;
-        Ok(Terminal { desk, inputs, deck: Vec::new(), kind: 3, drawn, deferred, think })
+        Ok(Terminal { desk, inputs, deck: Vec::new(), kind: 3, drawn, deferred, pace })
     }
 }
 
@@ -191,9 +192,7 @@ impl Client for Terminal {
         }
         self.kind = self.deck.pop().unwrap_or(0);
         self.drawn = self.inputs.draw(self.kind);
-        if self.think {
-            wait(PAUSES[self.kind].0, end, over);
-        }
+        wait(PAUSES[self.kind].0 * self.pace, end, over);
         Instant::now() < end && !over.load(Relaxed)
     }
 
@@ -221,10 +220,10 @@ impl Client for Terminal {
     }
 
     fn pause(&mut self, end: Instant, over: &AtomicBool) {
-        if self.think {
+        if self.pace > 0.0 {
             let mean = PAUSES[self.kind].1;
             let think = self.inputs.stream.exponential(mean).min(mean * 10.0);
-            wait(think, end, over);
+            wait(think * self.pace, end, over);
         }
     }
 
@@ -300,6 +299,15 @@ impl Client for Deliverer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        Arg, Endpoint, Field, QueryKind, RowWriter, RunSpec, StatementId,
+        driver::drive,
+        workloads::{Crowd, tpcc::TYPES},
+    };
+    use plan::Dialect;
+    use record::Measurement;
+    use std::sync::mpsc;
+    use units::Nanos;
 
     fn inputs(warehouses: u32) -> Inputs {
         Inputs {
@@ -331,6 +339,103 @@ mod tests {
         let seen: std::collections::BTreeSet<i64> =
             (0..200).map(|_| another(&mut stream, place)).collect();
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [1, 3, 4]);
+    }
+
+    /// A server that answers at once.
+    struct Instantly(Queries);
+
+    impl Session for Instantly {
+        fn dialect(&self) -> Dialect {
+            Dialect::MySql
+        }
+        fn prepare(&mut self, _: &str, _: QueryKind) -> Result<StatementId, SqlError> {
+            Ok(StatementId(0))
+        }
+        fn run(&mut self, _: StatementId, _: &[Arg<'_>]) -> Result<u64, SqlError> {
+            Ok(1)
+        }
+        fn rows(&mut self, _: StatementId, _: &[Arg<'_>]) -> Result<Vec<Vec<Field>>, SqlError> {
+            Ok(vec![vec![Field::Int(1); 20]])
+        }
+        fn script(&mut self, _: &str) -> Result<(), SqlError> {
+            Ok(())
+        }
+        fn text(&mut self, _: &str, _: QueryKind) -> Result<(), SqlError> {
+            Ok(())
+        }
+        fn ask(&mut self, _: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
+            Ok(Vec::new())
+        }
+        fn fill(
+            &mut self,
+            _: &str,
+            _: &str,
+            _: &mut dyn FnMut(&mut RowWriter) -> bool,
+        ) -> Result<(), SqlError> {
+            Ok(())
+        }
+        fn take_queries(&mut self) -> Queries {
+            std::mem::take(&mut self.0)
+        }
+    }
+
+    /// What this many terminals complete in a second of warm-up and `span`, at a pace.
+    fn paced(terminals: u32, pace: f64, span: Nanos) -> Measurement {
+        let session = || Box::new(Instantly(Queries::default()));
+        let (sender, receiver) = mpsc::sync_channel(terminals as usize);
+        let terminal = |client: u32| {
+            let stream = Stream::new(11, &format!("terminal {client}"));
+            let inputs = Inputs { stream, ..inputs(6) };
+            let terminal = Terminal::new(session(), inputs, sender.clone(), pace).unwrap();
+            Box::new(terminal) as Box<dyn Client>
+        };
+        let helper = Deliverer::new(session(), Arc::new(Mutex::new(receiver))).unwrap();
+        let crowd = Crowd {
+            clients: (0..terminals).map(terminal).collect(),
+            helpers: vec![Box::new(helper)],
+            types: &TYPES,
+            audit: None,
+        };
+        let spec = RunSpec {
+            job: &"tpcc,warehouses=6".parse().unwrap(),
+            endpoint: &Endpoint::MySqlSocket { socket: "/nowhere".into() },
+            clients: terminals,
+            rate: None,
+            warmup: Nanos::from_secs(1),
+            measure: span,
+            seed: 1,
+        };
+        drive(crowd, &spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+    }
+
+    #[test]
+    fn keying_and_think_times_give_the_rate_of_their_arithmetic() {
+        // Ten terminals for each of six warehouses, at a hundred times the specification's pace.
+        const TERMINALS: u32 = 60;
+        const PACE: f64 = 0.01;
+        // Clause 5.2.5.7: a deck is 10·(18 + 12) + 10·(3 + 12) + (2 + 10) + 2·(2 + 5) seconds, so 12.6
+        // new orders a minute and warehouse; clause 4.1 has 12.86 as the most.
+        const DECK_SECONDS: f64 = 476.0;
+        let span = Nanos::from_secs(4);
+        let measured = paced(TERMINALS, PACE, span);
+        let decks = f64::from(TERMINALS) * span.as_secs_f64() / (DECK_SECONDS * PACE);
+        let types = measured.transactions.unwrap().types;
+        let all: u64 = types.values().map(|of_type| of_type.transactions).sum();
+        for (name, found, expected) in [
+            ("all", all, 23.0 * decks),
+            ("new_order", types["new_order"].transactions, 10.0 * decks),
+            ("payment", types["payment"].transactions, 10.0 * decks),
+        ] {
+            // Counts of renewals whose intervals vary less than exponential ones: below √n.
+            let off = (found as f64 - expected).abs() / expected.sqrt();
+            assert!(off < 4.0, "{name}: {found}, {expected:.0} expected");
+        }
+    }
+
+    #[test]
+    fn a_stress_waits_for_nobody() {
+        let measured = paced(2, 0.0, Nanos::from_millis(200));
+        assert!(measured.operations() > 1000, "{}", measured.operations());
     }
 
     #[test]
