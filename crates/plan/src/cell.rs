@@ -1,6 +1,6 @@
 //! Cells: one level for each factor.
 
-use crate::{EngineKind, Factor, Level, Role, WordError, Workload};
+use crate::{EngineKind, Factor, Level, Role, Without, WordError, Workload};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 
@@ -107,7 +107,10 @@ impl Cell {
                 Factor::Depth => format!("depth {level}"),
                 Factor::Rate => level.to_string(),
                 Factor::Background => format!("beside {level}"),
-                Factor::Without => format!("without {level}"),
+                Factor::Without if level.0 == Without::default().to_string() => {
+                    "all mechanisms on".to_owned()
+                }
+                Factor::Without => format!("no {level}"),
             })
             .collect();
         if words.is_empty() { "as it is".to_owned() } else { words.join(", ") }

@@ -5,6 +5,7 @@ use analysis::{Analysis, CellSummary, Group, Metric};
 use plan::{ClientKind, Factor, Plan, Replay, ReplayMode};
 use record::{EventKind, Run, RunState};
 use std::fmt::Write;
+use units::Nanos;
 
 /// The whole report in `width` columns.
 pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
@@ -337,8 +338,11 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     }
     let all =
         || std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary));
+    // One without a p99 because it is nought (a page cache took it) is not short of operations.
     let no_p99 = |cell: &analysis::ComparedCell| {
-        cell.comparison(Metric::P99).is_none() && cell.comparison(Metric::Throughput).is_some()
+        cell.comparison(Metric::P99).is_none()
+            && cell.comparison(Metric::Throughput).is_some()
+            && cell.summary.latency.is_none_or(|latency| latency.p99 > Nanos::ZERO)
     };
     if group.cells.iter().any(no_p99) {
         notes.push(format!(
