@@ -1,10 +1,14 @@
-//! MariaDB and MySQL, through the blocking `mysql` crate.
+//! MariaDB and MySQL: the blocking `mysql` crate opens the connection and reads rows into values; what is
+//! run for its effect goes over the same [`Wire`].
 
+mod wire;
+
+use self::wire::Wire;
 use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
 use mysql::{Conn, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
 use plan::Dialect;
 use record::Queries;
-use std::time::Duration;
+use std::{os::fd::AsRawFd, time::Duration};
 
 /// Deadlock, lock wait timeout, record changed since last read: what sysbench begins anew, too.
 const RETRIED: [u16; 3] = [1213, 1205, 1020];
@@ -15,6 +19,7 @@ const DUPLICATE: u16 = 1062;
 /// A connection to MariaDB or MySQL.
 pub struct MySqlSession {
     connection: Conn,
+    wire: Wire,
     prepared: Prepared<Statement>,
 }
 
@@ -28,21 +33,25 @@ impl MySqlSession {
             .stmt_cache_size(Some(0))
             .tcp_connect_timeout(Some(Duration::from_secs(10)));
         let connection = Conn::new(options).map_err(told)?;
-        Ok(MySqlSession { connection, prepared: Prepared::new() })
+        let wire =
+            Wire::on(connection.as_raw_fd()).map_err(|error| SqlError::Lost(error.to_string()))?;
+        Ok(MySqlSession { connection, wire, prepared: Prepared::new() })
     }
 }
 
 fn told(error: mysql::Error) -> SqlError {
     match error {
-        mysql::Error::MySqlError(error) => {
-            let said = format!("{} ({})", error.message, error.code);
-            match error.code {
-                code if RETRIED.contains(&code) => SqlError::Retry(said),
-                DUPLICATE => SqlError::Duplicate(said),
-                _ => SqlError::Refused(said),
-            }
-        }
+        mysql::Error::MySqlError(error) => refused(error.code, &error.message),
         other => SqlError::Lost(other.to_string()),
+    }
+}
+
+fn refused(code: u16, message: &str) -> SqlError {
+    let said = format!("{message} ({code})");
+    match code {
+        code if RETRIED.contains(&code) => SqlError::Retry(said),
+        DUPLICATE => SqlError::Duplicate(said),
+        _ => SqlError::Refused(said),
     }
 }
 
@@ -80,15 +89,7 @@ impl Session for MySqlSession {
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
         let statement = self.prepared.counted(statement);
-        let mut result = self.connection.exec_iter(&statement, params(args)).map_err(told)?;
-        let mut rows = result.affected_rows();
-        if let Some(set) = result.iter() {
-            for row in set {
-                row.map_err(told)?;
-                rows += 1;
-            }
-        }
-        Ok(rows)
+        self.wire.execute(statement.id(), args)
     }
 
     fn rows(
@@ -107,7 +108,7 @@ impl Session for MySqlSession {
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
         self.prepared.count(kind);
-        self.connection.query_drop(sql).map_err(told)
+        self.wire.query(sql).map(drop)
     }
 
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
