@@ -14,7 +14,6 @@ use plan::{DatabaseJob, Rate, Schedule};
 use random::Stream;
 use record::{GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions};
 use std::{
-    collections::BTreeMap,
     sync::{
         Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -418,7 +417,6 @@ fn gathered(
         all.queries.writes += queries.writes;
         all.queries.others += queries.others;
     }
-    all.errors = BTreeMap::new();
     all.checks = audit.as_ref().map(|audit| audit.checks()).unwrap_or_default();
     all
 }

@@ -25,7 +25,7 @@ mod workloads;
 
 pub use catalog::Catalog;
 pub use counters::ServerSampling;
-pub use data::{copy_data, flush_data};
+pub use data::{copy_data, flush_data, warm_data};
 pub use driver::{Live, RunSpec, run};
 pub use error::DatabaseError;
 pub use loading::{Progress, load};

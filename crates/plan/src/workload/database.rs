@@ -90,6 +90,8 @@ pub struct DatabaseJob {
     pub engine: Option<StorageEngine>,
     /// The server's own cache of pages: `innodb_buffer_pool_size`, `shared_buffers`.
     pub buffer_pool: Option<Bytes>,
+    /// Whether a trial begins with the data in the page cache, as far as that has room; else with none.
+    pub warm: bool,
     /// oltp: tables.
     pub tables: u32,
     /// oltp: rows a table.
@@ -163,6 +165,7 @@ impl DatabaseJob {
             rate: None,
             engine: None,
             buffer_pool: None,
+            warm: false,
             tables: TABLES_USUAL,
             rows: ROWS_USUAL,
             distribution: Distribution::default(),
@@ -235,6 +238,12 @@ impl DatabaseJob {
                 ));
             }
         }
+        if self.warm && !self.server.is_private() {
+            return wrong(format!(
+                "start=warm reads the files of Spindle's own servers, and {} is none: leave it out",
+                self.server
+            ));
+        }
         if self.think && self.rate.is_some() {
             return wrong(
                 "think times and an offered rate are two different loads: name one".into(),
@@ -260,6 +269,16 @@ impl DatabaseJob {
             "rate" => self.rate = Some(value.parse()?),
             "engine" => self.engine = Some(value.parse()?),
             "buffer_pool" => self.buffer_pool = Some(value.parse().map_err(WordError::from)?),
+            "start" => {
+                self.warm = match value {
+                    "warm" => true,
+                    "cold" => false,
+                    _ => {
+                        let why = format!("start={value} is neither start=cold nor start=warm");
+                        return Err(WordError::new(why));
+                    }
+                };
+            }
             "tables" if self.kind.is_oltp() => number(&mut self.tables)?,
             "rows" | "table_size" if self.kind.is_oltp() => self.rows = long()?,
             "distribution" if self.kind.is_oltp() => self.distribution = value.parse()?,
@@ -298,7 +317,7 @@ impl DatabaseJob {
         };
         WordError::new(format!(
             "'{key}' is no key of workload {}: it has server, clients, rate, engine, buffer_pool, \
-             {own}",
+             start, {own}",
             self.kind
         ))
     }
@@ -436,6 +455,7 @@ impl fmt::Display for DatabaseJob {
         word(self.engine.is_some(), "engine", some(self.engine.map(|e| e.to_string())));
         let pool = self.buffer_pool.map(exact);
         word(pool.is_some(), "buffer_pool", some(pool));
+        word(self.warm, "start", "warm".to_owned());
         f.pad(&words.join(","))
     }
 }
@@ -454,6 +474,7 @@ mod tests {
             "oltp_write_only,delete_inserts=0,skip_trx=on,clients=16,rate=fixed:100/s",
             "tpcc,warehouses=2,think=on,checks=all,buffer_pool=64MiB",
             "insert,prefill=1000000,span=1000,engine=myisam",
+            "insert,prefill=1000,start=warm",
         ] {
             let job: DatabaseJob = text.parse().unwrap();
             assert_eq!(job.to_string(), text);

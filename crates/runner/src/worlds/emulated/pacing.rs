@@ -53,11 +53,16 @@ impl<'a> Pacing<'a> {
 /// Below this many percent of idle processors, clients and kernel wait for one.
 const IDLE_LEAST: f64 = 5.0;
 
-/// How idle the host's processors were in the measured part, percent.
+/// How idle the host's processors were in the measured part, percent. One that is idle while I/O is under way
+/// is idle: Linux counts that apart.
 fn mean_idle(measurement: &Measurement) -> Option<f64> {
     let measured = measurement.counters.iter().filter(|sample| sample.at > 0.0);
-    let idle: Vec<f64> =
-        measured.filter_map(|sample| sample.values.get("cpu.%idle").copied()).collect();
+    let idle: Vec<f64> = measured
+        .filter_map(|sample| {
+            let value = |name: &str| sample.values.get(name);
+            Some(value("cpu.%idle")? + value("cpu.%iowait")?)
+        })
+        .collect();
     (!idle.is_empty()).then(|| idle.iter().sum::<f64>() / idle.len() as f64)
 }
 
@@ -126,5 +131,27 @@ impl Watcher for Pacing<'_> {
     }
     fn note(&mut self, text: &str) {
         self.watcher.note(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::CounterSample;
+
+    #[test]
+    fn a_processor_that_waits_for_io_is_idle() {
+        let sample = |at: f64, idle: f64, iowait: f64| CounterSample {
+            at,
+            values: BTreeMap::from([
+                ("cpu.%idle".to_owned(), idle),
+                ("cpu.%iowait".to_owned(), iowait),
+            ]),
+        };
+        // The first is the warm-up's.
+        let counters = vec![sample(-1.0, 0.0, 0.0), sample(1.0, 2.0, 58.0), sample(2.0, 0.0, 0.0)];
+        let measured = Measurement { counters, ..Measurement::default() };
+        assert_eq!(mean_idle(&measured), Some(30.0));
+        assert_eq!(mean_idle(&Measurement::default()), None);
     }
 }

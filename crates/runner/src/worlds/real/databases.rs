@@ -9,7 +9,7 @@ use super::{RealWorld, counters::Sampling, fatal, stage::Stage};
 use crate::{Live, Phase, Watcher, WorldError};
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
-    check_data, copy_data, flush_data,
+    check_data, copy_data, flush_data, warm_data,
 };
 use host::{Changes, PageCacheBound};
 use plan::{Cell, DatabaseJob, Plan, Server, StorageEngine, Workload};
@@ -150,6 +150,9 @@ impl Databases {
             make_folder(&place.run)?;
             copy_data(&kept, &place.data, programs.user())?;
             flush_data(&place.data)?;
+            if job.warm {
+                warm(&place.data, bound)?;
+            }
             let settings = programs.settings(job, workload.clients(), &workload.variables);
             programs.start(changes, &place, &settings, &AtomicBool::new(false))
         };
@@ -383,6 +386,15 @@ impl Loading<'_> {
         ended?;
         flush_data(&place.data)
     }
+}
+
+/// Reads a trial's data within the bound of its page cache, which counts them for whoever reads them first.
+fn warm(data: &Path, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError> {
+    let Some(bound) = bound else { return warm_data(data) };
+    bound.join_ourselves()?;
+    let read = warm_data(data);
+    bound.leave()?;
+    read
 }
 
 /// What loaded data are kept under.

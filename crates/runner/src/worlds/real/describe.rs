@@ -79,7 +79,7 @@ pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
     changed.dedup();
     if !changed.is_empty() {
         let device = match world.own_loop {
-            true => "that loop device".to_owned(),
+            true => "that device".to_owned(),
             false => name(world.chain.scheduled_device()),
         };
         intentions
