@@ -1,18 +1,17 @@
-//! Databases: `--workload` in plan and compare, on private servers and on one that runs already.
+//! Databases: `--workload` in plan and compare, on private servers.
 
 use crate::machine::{Ended, Loop, Place, has_loop_devices, unmount};
 use std::{
-    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 const SMALL: &str = "oltp_read_write,tables=2,rows=2000";
-const SHORT: [&str; 6] = ["--rounds", "2", "--measure", "1s", "--warmup", "200ms"];
+pub const SHORT: [&str; 6] = ["--rounds", "2", "--measure", "1s", "--warmup", "200ms"];
 
 /// Whether this test can have a MariaDB; else it says so.
-fn has_mariadb(test: &str) -> bool {
+pub fn has_mariadb(test: &str) -> bool {
     let has = Path::new("/usr/sbin/mariadbd").is_file();
     if !has {
         println!("{test}: SKIPPED: needs the package mariadb-server");
@@ -20,7 +19,7 @@ fn has_mariadb(test: &str) -> bool {
     has
 }
 
-fn has_postgresql(test: &str) -> bool {
+pub fn has_postgresql(test: &str) -> bool {
     let has = std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut all| all.next().is_some());
     if !has {
         println!("{test}: SKIPPED: needs the package postgresql");
@@ -357,7 +356,7 @@ impl Under<'_> {
     }
 }
 
-fn signal(pid: u32, signal: rustix::process::Signal) {
+pub fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, signal).unwrap();
 }
@@ -504,244 +503,4 @@ fn corrupt_data_void_trials_in_the_servers_own_words() {
     assert!(text.contains("a trial does not count") && text.contains("orrupt"), "{text}");
     assert!(text.contains("Verdict"), "the rest goes on: {text}");
     nothing_is_left(&place, &folder);
-}
-
-/// A MariaDB that somebody else runs, on a port of this host.
-struct Foreign {
-    child: Child,
-    folder: PathBuf,
-    port: u16,
-}
-
-impl Foreign {
-    fn start(place: &Place) -> Foreign {
-        let folder = place.path().join("foreign");
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
-        let data = format!("--datadir={}", folder.join("data").display());
-        let root = rustix::process::getuid().is_root().then_some("--user=root");
-        let made = Command::new("mariadb-install-db")
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-            .arg(&data)
-            .args(root)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(made.unwrap().success());
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let child = Command::new("/usr/sbin/mariadbd")
-            .arg("--no-defaults")
-            .arg(&data)
-            .arg(format!("--socket={}", folder.join("socket").display()))
-            .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
-            .args(root)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let foreign = Foreign { child, folder, port };
-        let begun = Instant::now();
-        while foreign.sql("SELECT 1").is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let user = "CREATE USER me@localhost IDENTIFIED BY 'open sesame'; \
-                    GRANT ALL ON *.* TO me@localhost; CREATE DATABASE mine; \
-                    CREATE DATABASE empty";
-        foreign.sql(user).unwrap();
-        foreign
-    }
-
-    fn sql(&self, text: &str) -> Option<String> {
-        let output = Command::new("mariadb")
-            .args(["--no-defaults", "-u", "root", "-N", "-B"])
-            .arg(format!("--socket={}", self.folder.join("socket").display()))
-            .args(["-e", text])
-            .output()
-            .unwrap();
-        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
-    }
-
-    fn compare(&self, place: &Place, database: &str, words: &[&str]) -> Ended {
-        let url = format!("server=mysql://me@127.0.0.1:{}/{database}", self.port);
-        let workload = format!("oltp_read_write,tables=2,rows=2000,clients=2,{url}");
-        let folder = place.scratch();
-        let all = [&["compare", folder.to_str().unwrap(), "--workload", &workload][..], words];
-        let all = [&all.concat()[..], &["--placebo", "1"], &SHORT].concat();
-        let mut command = place.spindle(&all);
-        Ended::of(command.env("SPINDLE_DATABASE_PASSWORD", "open sesame").output().unwrap())
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn a_server_that_runs_already_is_used_and_left_as_it_was() {
-    if !has_mariadb("a_server_that_runs_already_is_used_and_left_as_it_was") {
-        return;
-    }
-    let place = Place::new();
-    let foreign = Foreign::start(&place);
-    let ended = foreign.compare(&place, "empty", &[]).expect(0);
-    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the server is not Spindle's"), "{text}");
-    assert!(!text.contains("sesame"), "{text}");
-    assert_eq!(foreign.sql("SHOW TABLES IN empty").unwrap(), "");
-    // What somebody has there is neither used nor touched without consent.
-    foreign.sql("CREATE TABLE mine.dear (x INT); INSERT INTO mine.dear VALUES (7)").unwrap();
-    let refused = foreign.compare(&place, "mine", &[]).expect(2);
-    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
-    assert_eq!(foreign.sql("SELECT x FROM mine.dear").unwrap().trim(), "7");
-    // With consent its tables of the workload's names are used as they are, and stay.
-    let socket = format!("--mysql-socket={}", foreign.folder.join("socket").display());
-    let prepared = Command::new("sysbench")
-        .args(["oltp_read_write", &socket, "--mysql-user=root", "--mysql-db=mine"])
-        .args(["--tables=2", "--table-size=2000", "prepare"])
-        .output();
-    if let Ok(prepared) = prepared {
-        assert!(prepared.status.success());
-        foreign.compare(&place, "mine", &["--use-existing"]).expect(0);
-        assert_eq!(foreign.sql("SHOW TABLES IN mine").unwrap(), "dear\nsbtest1\nsbtest2\n");
-    }
-    let settings = foreign.compare(&place, "empty", &["--variable", "innodb_io_capacity=7"]);
-    settings.expect(2).complains_of(&["set it there yourself"]);
-}
-
-/// A PostgreSQL that somebody else runs, on a port of this host.
-struct ForeignPostgreSql {
-    child: Child,
-    folder: PathBuf,
-    programs: PathBuf,
-    port: u16,
-}
-
-impl ForeignPostgreSql {
-    fn start(place: &Place) -> ForeignPostgreSql {
-        let folder = place.path().join("foreign");
-        std::fs::create_dir(&folder).unwrap();
-        // It refuses root, and must be let through to its folder.
-        std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o711)).unwrap();
-        let root = rustix::process::getuid().is_root();
-        let id = |what: &str| -> u32 {
-            let output = Command::new("id").args([what, "postgres"]).output().unwrap();
-            String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
-        };
-        let user = root.then(|| (id("-u"), id("-g")));
-        if let Some((uid, gid)) = user {
-            std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).unwrap();
-        }
-        let newest = std::fs::read_dir("/usr/lib/postgresql")
-            .unwrap()
-            .flatten()
-            .max_by_key(|it| it.file_name().to_string_lossy().parse::<u32>().unwrap_or_default());
-        let programs = newest.unwrap().path().join("bin");
-        let command = |name: &str| {
-            let mut command = Command::new(programs.join(name));
-            if let Some((uid, gid)) = user {
-                command.uid(uid).gid(gid);
-            }
-            command.arg("-D").arg(folder.join("data")).current_dir("/");
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            command
-        };
-        let made = command("initdb")
-            .args(["-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256"])
-            .args(["--no-sync", "--locale=C", "--encoding=UTF8"])
-            .status();
-        assert!(made.unwrap().success());
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let child = command("postgres")
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}"), "-c"])
-            .arg(format!("unix_socket_directories={}", folder.display()))
-            .spawn()
-            .unwrap();
-        let foreign = ForeignPostgreSql { child, folder, programs, port };
-        let begun = Instant::now();
-        while foreign.sql("postgres", "SELECT 1").is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        foreign.sql("postgres", "CREATE ROLE me LOGIN PASSWORD 'open sesame'").unwrap();
-        for database in ["mine", "empty"] {
-            foreign.sql("postgres", &format!("CREATE DATABASE {database} OWNER me")).unwrap();
-        }
-        foreign
-    }
-
-    fn sql(&self, database: &str, text: &str) -> Option<String> {
-        let output = Command::new(self.programs.join("psql"))
-            .args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", database, "-c", text])
-            .arg("-h")
-            .arg(&self.folder)
-            .args(["-p", &self.port.to_string()])
-            .output()
-            .unwrap();
-        output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
-    }
-
-    fn tables(&self, database: &str) -> String {
-        let of_users = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_stat_user_tables";
-        self.sql(database, of_users).unwrap()
-    }
-
-    fn compare(&self, place: &Place, database: &str, words: &[&str], password: &str) -> Ended {
-        let url = format!("server=postgresql://me@127.0.0.1:{}/{database}", self.port);
-        let workload = format!("oltp_read_only,tables=2,rows=2000,clients=2,{url}");
-        let folder = place.scratch();
-        let all = [&["compare", folder.to_str().unwrap(), "--workload", &workload][..], words];
-        let all = [&all.concat()[..], &["--placebo", "1"], &SHORT].concat();
-        let mut command = place.spindle(&all);
-        Ended::of(command.env("SPINDLE_DATABASE_PASSWORD", password).output().unwrap())
-    }
-}
-
-impl Drop for ForeignPostgreSql {
-    fn drop(&mut self) {
-        // An immediate shutdown, which leaves no shared memory behind.
-        signal(self.child.id(), rustix::process::Signal::QUIT);
-        let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
-    if !has_postgresql("a_postgresql_that_runs_already_is_used_and_left_as_it_was") {
-        return;
-    }
-    let place = Place::new();
-    let foreign = ForeignPostgreSql::start(&place);
-    let ended = foreign.compare(&place, "empty", &[], "open sesame").expect(0);
-    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the server is not Spindle's"), "{text}");
-    assert!(!text.contains("sesame"), "{text}");
-    assert_eq!(foreign.tables("empty"), "");
-    let refused = foreign.compare(&place, "empty", &[], "wrong").expect(2);
-    refused.complains_of(&["password authentication failed", "SPINDLE_DATABASE_PASSWORD"]);
-    // What somebody has there is neither used nor touched without consent.
-    let theirs = "SET ROLE me; CREATE TABLE dear (x INT); INSERT INTO dear VALUES (7)";
-    foreign.sql("mine", theirs).unwrap();
-    let refused = foreign.compare(&place, "mine", &[], "open sesame").expect(2);
-    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
-    assert_eq!(foreign.tables("mine"), "dear");
-    // With consent its tables of the workload's names, here sysbench's, are used and stay.
-    let prepared = Command::new("sysbench")
-        .args(["oltp_read_only", "--db-driver=pgsql", "--pgsql-host=127.0.0.1"])
-        .args([&format!("--pgsql-port={}", foreign.port), "--pgsql-user=me", "--pgsql-db=mine"])
-        .args(["--pgsql-password=open sesame", "--tables=2", "--table-size=2000", "prepare"])
-        .output();
-    if let Ok(prepared) = prepared {
-        assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stdout));
-        foreign.compare(&place, "mine", &["--use-existing"], "open sesame").expect(0);
-        assert_eq!(foreign.tables("mine"), "dear sbtest1 sbtest2");
-    }
-    assert_eq!(foreign.sql("mine", "SELECT x FROM dear").unwrap(), "7");
 }

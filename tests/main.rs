@@ -10,5 +10,6 @@ mod inspect;
 mod machine;
 mod profiles;
 mod restore;
+mod running_server;
 mod simulated;
 mod words;
