@@ -313,6 +313,22 @@ fn comparing_records_the_profile_and_the_pacing() {
 }
 
 #[test]
+fn bfq_runs_on_flash_with_the_baselines_write_back_throttling() {
+    if !can_emulate("bfq_runs_on_flash_with_the_baselines_write_back_throttling") {
+        return;
+    }
+    let place = Place::alone();
+    // A device that nobody has set: the kernel's own latency of flash, which bfq switches off.
+    let mut words = vec!["compare", "emulated:ssd-sata-2018,data=memory", "--size", "64M"];
+    words.extend(["--schedulers", "mq-deadline,bfq", "--depths", "1"]);
+    words.extend(COMPARISON);
+    let ended = place.run_in_time(&words).expect(0);
+    let all = ended.out + &ended.err;
+    assert!(!all.contains("the kernel made"), "{all}");
+    nothing_is_left(&place);
+}
+
+#[test]
 fn filesystems_are_compared_on_an_emulated_device() {
     if !can_emulate("filesystems_are_compared_on_an_emulated_device") {
         return;

@@ -330,8 +330,10 @@ impl QueueFolder {
     /// Writes `value`, trying again for two seconds while the kernel is busy, and reads back.
     pub(crate) fn write(&self, setting: &Setting, value: &str) -> Result<String> {
         let path = self.file(setting);
-        if *setting == Setting::NrRequests {
-            self.unsettle(&path, value)?;
+        match setting {
+            Setting::NrRequests => self.unsettle(&path, value)?,
+            Setting::WbtLatUsec => self.awaken(&path, value)?,
+            _ => {}
         }
         write_patiently(&path, value).map_err(io_error("set", &path))?;
         self.read(setting)
@@ -347,6 +349,18 @@ impl QueueFolder {
         match other.filter(|other| none && shown == value && *other >= NR_REQUESTS_MIN) {
             Some(other) => write_patiently(path, &other.to_string()).map_err(io_error("set", path)),
             None => Ok(()),
+        }
+    }
+
+    /// bfq switches write-back throttling off, which then shows as 0, while the kernel still has the latency
+    /// of before: a write of that one does nothing (seen on 6.18). Another one first makes it count.
+    fn awaken(&self, path: &PathBuf, value: &str) -> Result<()> {
+        match value.parse::<u32>() {
+            Ok(wanted @ 1..) if self.read(&Setting::WbtLatUsec).is_ok_and(|now| now == "0") => {
+                let other = wanted.saturating_add(1).to_string();
+                write_patiently(path, &other).map_err(io_error("set", path))
+            }
+            _ => Ok(()),
         }
     }
 
