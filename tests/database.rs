@@ -201,16 +201,16 @@ fn a_trial_begins_cold_or_warm() {
     let place = Place::new();
     let folder = place.scratch();
     let plan = place.path().join("plan.toml");
-    let text = "rounds = 1\nmeasure = \"2s\"\nwarmup = \"50ms\"\npage_cache = \"320M\"\n[factors]\n\
-                workload = [\"insert,engine=myisam,clients=1,prefill=50k,buffer_pool=1M\", \
-                \"insert,engine=myisam,clients=1,prefill=50k,buffer_pool=1M,start=warm\"]\n";
+    let text = "rounds = 1\nmeasure = \"2s\"\nwarmup = \"0s\"\npage_cache = \"320M\"\n[factors]\n\
+                workload = [\"insert,engine=myisam,clients=1,prefill=200k,buffer_pool=1M\", \
+                \"insert,engine=myisam,clients=1,prefill=200k,buffer_pool=1M,start=warm\"]\n";
     std::fs::write(&plan, text).unwrap();
     let words = ["compare", folder.to_str().unwrap(), "--loop", "--plan", plan.to_str().unwrap()];
     place.run(&words).expect(0);
     let group = &json(&place)["analysis"]["groups"][0];
     let reads = |summary: &serde_json::Value| summary["counters"]["device.r/s"].as_f64().unwrap();
     let (cold, warm) = (reads(&group["baseline"]), reads(&group["cells"][0]["summary"]));
-    // The three trees have a few hundred pages, which soon are there.
+    // The three trees have two thousand pages, which soon are there.
     assert!(cold > 20.0 && warm < cold / 5.0, "reads a second: cold {cold}, warm {warm}");
     nothing_is_left(&place, &folder);
     let foreign = "insert,start=warm,server=mysql://u@h/d";
