@@ -78,9 +78,15 @@ impl Device {
 #[repr(align(4096))]
 struct Block([u8; 4096]);
 
+/// Kills a process and waits until it holds nothing any more: on a busy machine dying takes time.
+#[track_caller]
 fn kill(pid: i32) {
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let killed = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+    until("dying", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+    });
 }
 
 /// Nothing of ours is left: no process, mount, loop device, scratch file.
