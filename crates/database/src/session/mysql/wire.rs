@@ -3,8 +3,7 @@
 //!
 //! A thread that sleeps in a socket's receive call is woken on Linux as well when its own message is
 //! taken from the other end (there is room to write again), finds nothing, and sleeps again: two switches
-//! a query, and an interrupt to the client's processor for each. One that waits in poll for something to
-//! read is woken for that alone.
+//! a query. One that waits in poll for something to read is woken for that alone.
 //!
 //! Packets: the [client/server protocol](https://mariadb.com/kb/en/clientserver-protocol/).
 
