@@ -161,6 +161,8 @@ pub(crate) struct Client {
     pub armed: bool,
     /// Waits to be looked at now.
     pub ready: bool,
+    /// Its first operations are on their way.
+    pub under_way: bool,
     pub writes_since_flush: u32,
 }
 
@@ -269,6 +271,7 @@ impl Crowd {
                 free: (first..first + job.depth).rev().collect(),
                 sleeping: Sleeping::of(spec.queue.kernel, job.depth),
                 armed: false,
+                under_way: false,
                 ready: false,
                 writes_since_flush: 0,
             });

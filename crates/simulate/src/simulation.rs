@@ -15,6 +15,7 @@ use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
 use blocklayer::{Bio, BioDone, Outcome};
 use device::{Device, Op, Path};
+use random::Stream;
 use record::{Measurement, Second};
 use std::{
     cmp::Reverse,
@@ -26,6 +27,9 @@ use units::{Nanos, Sectors};
 const SECOND: u64 = 1_000_000_000;
 /// Steps between two looks at the caller's wish to stop.
 const LOOK_EVERY: u64 = 1 << 14;
+/// Several clients begin within this time, in any order: threads that wait for one signal were seen to
+/// begin within 0.03 to 1.5 ms on two processors.
+const START_SPREAD: Nanos = Nanos::from_micros(500);
 
 /// What a simulation gave.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +56,7 @@ pub struct Progress {
     pub length: Nanos,
 }
 
-/// Simulates one trial before `device`, which must be as it was built. Clients begin at time zero,
+/// Simulates one trial before `device`, which must be as it was built. Clients begin at its beginning,
 /// and what is in flight at the end counts for nothing.
 pub fn run<D: Device + ?Sized>(
     spec: &Spec,
@@ -174,9 +178,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         each_second: &mut dyn FnMut(&Progress),
     ) -> Result<(), SimulateError> {
         self.measuring = self.spec.warmup == Nanos::ZERO;
-        for client in 0..self.crowd.clients.len() as u32 {
-            self.make_ready(client);
-        }
+        self.start_clients();
         self.begin_what_may();
         self.settle();
         let mut outcome = Outcome::default();
@@ -221,6 +223,17 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             each_second(&self.close_second());
         }
         Ok(())
+    }
+
+    fn start_clients(&mut self) {
+        let clients = self.crowd.clients.len() as u32;
+        let mut start = Stream::new(self.spec.seed, "start");
+        for client in 0..clients {
+            match clients > 1 && self.replay.is_none() {
+                true => self.wait(Nanos(start.below(START_SPREAD.0)), Wait::Arrival(client)),
+                false => self.make_ready(client),
+            }
+        }
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -1,19 +1,30 @@
 //! A way between block layer and device that takes time, such as that to an emulated device's server.
 
 use device::{Completion, Device, Request, View};
+use random::Stream;
 use std::collections::VecDeque;
 use units::{Nanos, Sectors};
+
+/// How long a way is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// There and back, at best: half of it in each direction.
+    pub round_trip: Nanos,
+    /// What comes on top by chance, in the mean: exponential, half of it in each direction. Nothing
+    /// overtakes.
+    pub jitter: Nanos,
+    /// The least time between two requests on their way.
+    pub gap: Nanos,
+}
 
 /// A device behind a way: requests reach it later, and so do completions their host.
 #[derive(Debug)]
 pub struct Transport {
     device: Box<dyn Device>,
-    /// From the host to the device.
+    way: Way,
+    /// From the host to the device, at best.
     there: Nanos,
-    /// From the device to the host.
-    back: Nanos,
-    /// Between two requests on their way.
-    gap: Nanos,
+    chance: Stream,
     /// When the way is free for the next.
     free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
@@ -22,19 +33,24 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// `device` behind a way whose round trip takes `round_trip`, half of it in each direction, and
-    /// which takes one request every `gap`.
-    pub fn new(device: Box<dyn Device>, round_trip: Nanos, gap: Nanos) -> Transport {
-        let there = Nanos(round_trip.0 / 2);
+    /// `device` behind `way`; what is random comes from `seed`.
+    pub fn new(device: Box<dyn Device>, way: Way, seed: u64) -> Transport {
         Transport {
             device,
-            there,
-            back: round_trip - there,
-            gap,
+            way,
+            there: Nanos(way.round_trip.0 / 2),
+            chance: Stream::new(seed, "transport"),
             free: Nanos::ZERO,
             arriving: VecDeque::new(),
             leaving: VecDeque::new(),
             scratch: Vec::new(),
+        }
+    }
+
+    fn chance(&mut self) -> Nanos {
+        match self.way.jitter {
+            Nanos::ZERO => Nanos::ZERO,
+            mean => Nanos(self.chance.exponential(mean.0 as f64 / 2.0) as u64),
         }
     }
 
@@ -50,8 +66,10 @@ impl Transport {
 impl Device for Transport {
     fn submit(&mut self, request: Request, now: Nanos) {
         let begins = now.max(self.free);
-        self.free = begins + self.gap;
-        self.arriving.push_back((begins + self.there, request));
+        self.free = begins + self.way.gap;
+        let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
+        let arrives = begins + self.there + self.chance();
+        self.arriving.push_back((arrives.max(before), request));
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -65,13 +83,17 @@ impl Device for Transport {
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
         while let Some(at) = self.next_inside().filter(|at| *at <= now) {
             self.device.advance(at, &mut self.scratch);
-            for completion in self.scratch.drain(..) {
+            for nth in 0..self.scratch.len() {
+                let completion = self.scratch[nth];
+                let before = self.leaving.back().map_or(Nanos::ZERO, |completion| completion.at);
+                let back = self.way.round_trip - self.there + self.chance();
                 self.leaving.push_back(Completion {
                     submitted: completion.submitted.saturating_sub(self.there),
-                    at: completion.at + self.back,
+                    at: before.max(completion.at + back),
                     ..completion
                 });
             }
+            self.scratch.clear();
             while let Some((then, request)) = self.arriving.front().copied()
                 && then <= at
             {
@@ -121,7 +143,8 @@ mod tests {
     fn a_way_adds_its_round_trip_and_moves_nothing_else() {
         let disk = || profile::find("hdd-15k").unwrap().build(1).unwrap();
         let way = Nanos::from_micros(25);
-        let behind = times(Box::new(Transport::new(disk(), way, Nanos::ZERO)));
+        let transport = |way| times(Box::new(Transport::new(disk(), way, 1)));
+        let behind = transport(Way { round_trip: way, ..Way::default() });
         let expected: Vec<_> =
             behind.iter().map(|(id, at)| (*id, at.saturating_sub(way))).collect();
         let direct = times(disk());
@@ -129,6 +152,55 @@ mod tests {
         // The disk's rotation goes on while requests travel, so times move a little; not their sum.
         let last = |times: &[(u64, Nanos)]| times.last().unwrap().1.as_millis_f64();
         assert!((last(&expected) / last(&direct) - 1.0).abs() < 0.05);
-        assert_eq!(times(Box::new(Transport::new(disk(), Nanos::ZERO, Nanos::ZERO))), direct);
+        assert_eq!(transport(Way::default()), direct);
+    }
+
+    #[test]
+    fn jitter_is_of_its_mean_and_lets_nothing_overtake() {
+        /// Each request takes nothing at once.
+        #[derive(Debug, Default)]
+        struct Instant(Vec<Completion>);
+        impl Device for Instant {
+            fn submit(&mut self, request: Request, now: Nanos) {
+                let (id, path) = (request.id, device::Path::Medium);
+                self.0.push(Completion { id, submitted: now, began: now, at: now, path });
+            }
+            fn next_event(&self) -> Option<Nanos> {
+                self.0.first().map(|completion| completion.at)
+            }
+            fn advance(&mut self, _: Nanos, done: &mut Vec<Completion>) {
+                done.append(&mut self.0);
+            }
+            fn queue_depth(&self) -> u32 {
+                1
+            }
+            fn capacity(&self) -> Sectors {
+                Sectors(1 << 30)
+            }
+            fn view(&self) -> View {
+                View::default()
+            }
+        }
+        let way = Way { jitter: Nanos::from_micros(20), ..Way::default() };
+        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+        let mut done = Vec::new();
+        let mut total = Nanos::ZERO;
+        for nth in 0..10_000 {
+            let begun = Nanos::from_millis(nth);
+            transport.submit(Request::read(nth, 0, 8), begun);
+            while let Some(at) = transport.next_event() {
+                transport.advance(at, &mut done);
+            }
+            total += done.last().unwrap().at - begun;
+        }
+        let mean = total.as_micros_f64() / 10_000.0;
+        assert!((19.0..21.0).contains(&mean), "{mean}");
+        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+        (0..100).for_each(|nth| transport.submit(Request::read(nth, 0, 8), Nanos::ZERO));
+        done.clear();
+        while let Some(at) = transport.next_event() {
+            transport.advance(at, &mut done);
+        }
+        assert!(done.iter().map(|completion| completion.id).eq(0..100));
     }
 }

@@ -260,6 +260,16 @@ impl Queues {
         }
     }
 
+    /// Which of two starts is nearer, as `nearest` reckons.
+    pub fn is_nearer(&self, start: u64, than: u64) -> bool {
+        let cost = |start: u64| match self.position.checked_sub(start) {
+            Some(back) if back > self.settings.back_seek_sectors => (true, start),
+            Some(back) if back > 0 => (false, back * self.settings.back_seek_penalty),
+            _ => (false, start - self.position),
+        };
+        cost(start) < cost(than)
+    }
+
     pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &Requests) {
         let sorted = &mut self.all[requests[rq].word as usize].sorted;
         sorted.remove(old_start, rq);

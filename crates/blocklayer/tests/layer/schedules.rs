@@ -162,6 +162,24 @@ fn bfq_waits_for_nobody_while_new_readers_are_raised() {
 }
 
 #[test]
+fn bfq_sends_the_overdue_unless_one_that_is_nearer_comes() {
+    // Process 2 reads in sequence until its 125 ms are over; then process 1 sends what is nearest,
+    // and then its oldest, which is over its time.
+    let config = one_at_a_time(Kernel::V6_12, "bfq").with("low_latency", 0);
+    let config = config.with("fifo_expire_sync", 100).with_nr_requests(512);
+    let order = |newcomer: Option<u64>| {
+        let mut bios = at_zero((0..300).map(|i| read(i, i * 16, 2)).collect());
+        let million = [50, 30, 20].map(|at| at * 1_000_000);
+        bios.extend((300..).zip(million).map(|(id, at)| (Nanos(1000), read(id, at, 1))));
+        bios.extend(newcomer.map(|at| (ms(125) + Nanos::from_micros(500), read(400, at, 1))));
+        let starts = play(&config, Logger::new(1, ms(1)), &bios).starts().to_vec();
+        starts.into_iter().filter(|start| *start >= 1_000_000).collect::<Vec<_>>()
+    };
+    assert_eq!(order(None), [20_000_000, 50_000_000, 30_000_000]);
+    assert_eq!(order(Some(25_000_000)), [20_000_000, 25_000_000, 30_000_000, 50_000_000]);
+}
+
+#[test]
 fn cfq_slices_last_100_ms_and_idle_8() {
     // 1.1 ms a request and its think time; a slice of 100 ms has those sent before it ends: at
     // 0, 1.1, … 99.0: 91.

@@ -14,7 +14,8 @@ use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
     Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, Transport, refuse_filesystem, refuse_job, run_striped,
+    SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, refuse_job,
+    run_striped,
 };
 use std::{
     collections::BTreeMap,
@@ -119,10 +120,9 @@ impl SimulatedWorld {
             }
         }
         let device = profile.build_with(seed, rotates)?;
-        let Target { transport, transport_gap, .. } = self.target;
-        Ok(match transport.max(transport_gap) {
-            Nanos::ZERO => (vec![device], None),
-            _ => (vec![Box::new(Transport::new(device, transport, transport_gap))], None),
+        Ok(match self.target.way == Way::default() {
+            true => (vec![device], None),
+            false => (vec![Box::new(Transport::new(device, self.target.way, seed))], None),
         })
     }
 
@@ -368,8 +368,8 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let way =
-            [("transport", self.target.transport), ("transport_gap", self.target.transport_gap)];
+        let Way { round_trip, jitter, gap } = self.target.way;
+        let way = [("transport", round_trip), ("transport_jitter", jitter), ("transport_gap", gap)];
         for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
         }
@@ -403,8 +403,9 @@ impl World for SimulatedWorld {
                 "text": self.profile.text,
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
-                "transport_ns": self.target.transport.0,
-                "transport_gap_ns": self.target.transport_gap.0,
+                "transport_ns": round_trip.0,
+                "transport_jitter_ns": jitter.0,
+                "transport_gap_ns": gap.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),

@@ -8,7 +8,7 @@ use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCa
 use crate::replay::{Next, moves_data};
 use blocklayer::{Bio, Submitted};
 use device::{Device, Op};
-use units::{Nanos, Sectors};
+use units::Sectors;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Lets every client that is ready begin what it can, and then hand it all over.
@@ -19,8 +19,9 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             for client in ready.drain(..) {
                 self.crowd.clients[client as usize].ready = false;
                 if self.begin(client) {
-                    let process = self.crowd.clients[client as usize].context.process;
-                    self.machine.volume.unplug(process, self.now);
+                    let client = &mut self.crowd.clients[client as usize];
+                    client.under_way = true;
+                    self.machine.volume.unplug(client.context.process, self.now);
                 }
             }
             // One may have made way for another.
@@ -153,11 +154,12 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let client = self.crowd.operations[slot as usize].client;
         let its = &self.crowd.clients[client as usize];
         let (tries, process) = (its.sleeping.tries(), its.context.process);
+        let first = !its.under_way;
         if self.hand_over(slot, !tries) {
             // A ring's completions are taken up as they come: only the first operations are handed
             // over in one call, and may be merged in the plug list. (On a real kernel those that
             // complete together may be merged again, but once parted they stay so.)
-            if tries && self.now > Nanos::ZERO {
+            if tries && !first {
                 self.machine.volume.unplug(process, self.now);
             }
             return;

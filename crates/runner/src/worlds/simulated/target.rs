@@ -4,7 +4,7 @@ use super::{PREFIX, usage};
 use crate::WorldError;
 use blocklayer::Kernel;
 use device::{Profile, array, profile::Kind};
-use simulate::TURNAROUND_USUAL;
+use simulate::{TURNAROUND_USUAL, Way};
 use units::Nanos;
 
 /// The kernel level when nothing is said.
@@ -17,10 +17,8 @@ pub(super) struct Target {
     pub kernel: Kernel,
     /// A client's time between a completion and its next request.
     pub turnaround: Nanos,
-    /// The round trip between block layer and device.
-    pub transport: Nanos,
-    /// The least time between two requests on that way.
-    pub transport_gap: Nanos,
+    /// Between block layer and device.
+    pub way: Way,
     /// The driver's depth, where it is less than the device's.
     pub depth: Option<u32>,
     /// The host stripes an array's drives itself: each has a queue of its own.
@@ -34,8 +32,7 @@ impl Target {
             profile: String::new(),
             kernel: KERNEL_USUAL,
             turnaround: TURNAROUND_USUAL,
-            transport: Nanos::ZERO,
-            transport_gap: Nanos::ZERO,
+            way: Way::default(),
             depth: None,
             lvm: false,
         };
@@ -50,10 +47,11 @@ impl Target {
             match (nth, word.split_once('=')) {
                 (0, _) => target.profile = word.to_owned(),
                 (_, Some(("turnaround", time))) => target.turnaround = short("turnaround", time)?,
-                (_, Some(("transport", time))) => target.transport = short("transport", time)?,
-                (_, Some(("transport_gap", time))) => {
-                    target.transport_gap = short("transport_gap", time)?;
+                (_, Some((part @ "transport", time))) => target.way.round_trip = short(part, time)?,
+                (_, Some((part @ "transport_jitter", time))) => {
+                    target.way.jitter = short(part, time)?;
                 }
+                (_, Some((part @ "transport_gap", time))) => target.way.gap = short(part, time)?,
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
                     target.depth = Some(number.ok_or_else(|| {
@@ -64,7 +62,7 @@ impl Target {
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us (or transport=15us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
+                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
                          leave it out",
                         target.profile
                     )));
@@ -115,11 +113,11 @@ mod tests {
         assert!(one.lvm && one.profile == "array-4x15k" && one.kernel == Kernel::V2_6_18);
         let target = Target::parse("simulated:x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
-        assert_eq!((target.transport, target.depth), (Nanos::ZERO, None));
+        assert_eq!((target.way, target.depth), (Way::default(), None));
         let target =
             Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
-        assert_eq!(target.transport_gap, Nanos::from_micros(2));
-        assert_eq!((target.transport, target.depth), (Nanos::from_micros(15), Some(128)));
+        assert_eq!(target.way.gap, Nanos::from_micros(2));
+        assert_eq!((target.way.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
         assert!(Target::parse("simulated:x,depth=0").is_err());
         assert!(Target::parse("simulated:x,speed=9").is_err());
     }
