@@ -1,6 +1,6 @@
 //! A way between block layer and device that takes time, such as that to an emulated device's server.
 
-use device::{Completion, Device, Request, View};
+use device::{Completion, Device, Op, Request, View};
 use random::Stream;
 use std::collections::VecDeque;
 use units::{Nanos, Sectors};
@@ -13,6 +13,8 @@ pub struct Way {
     /// What comes on top by chance, in the mean: exponential, half of it in each direction. Nothing
     /// overtakes.
     pub jitter: Nanos,
+    /// What writes take in addition: their data are copied there.
+    pub write: Nanos,
     /// The least time between two requests on their way.
     pub gap: Nanos,
 }
@@ -68,7 +70,8 @@ impl Device for Transport {
         let begins = now.max(self.free);
         self.free = begins + self.way.gap;
         let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
-        let arrives = begins + self.there + self.chance();
+        let copying = if request.op == Op::Write { self.way.write } else { Nanos::ZERO };
+        let arrives = begins + self.there + copying + self.chance();
         self.arriving.push_back((arrives.max(before), request));
     }
 
@@ -153,6 +156,20 @@ mod tests {
         let last = |times: &[(u64, Nanos)]| times.last().unwrap().1.as_millis_f64();
         assert!((last(&expected) / last(&direct) - 1.0).abs() < 0.05);
         assert_eq!(transport(Way::default()), direct);
+    }
+
+    #[test]
+    fn a_write_takes_longer_than_a_read() {
+        let way = Way { write: Nanos::from_micros(30), ..Way::default() };
+        let once = |op| {
+            let device = profile::find("ssd-nvme").unwrap().build(1).unwrap();
+            let mut transport = Transport::new(device, way, 1);
+            let request = Request { op, ..Request::read(0, 0, 8) };
+            transport.submit(request, Nanos::ZERO);
+            transport.next_event().unwrap()
+        };
+        assert_eq!(once(Op::Write), way.write);
+        assert_eq!(once(Op::Read), Nanos::ZERO);
     }
 
     #[test]

@@ -368,8 +368,13 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let Way { round_trip, jitter, gap } = self.target.way;
-        let way = [("transport", round_trip), ("transport_jitter", jitter), ("transport_gap", gap)];
+        let Way { round_trip, jitter, write, gap } = self.target.way;
+        let way = [
+            ("transport", round_trip),
+            ("transport_jitter", jitter),
+            ("transport_write", write),
+            ("transport_gap", gap),
+        ];
         for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
         }
@@ -405,6 +410,7 @@ impl World for SimulatedWorld {
                 "turnaround_ns": turnaround.0,
                 "transport_ns": round_trip.0,
                 "transport_jitter_ns": jitter.0,
+                "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,

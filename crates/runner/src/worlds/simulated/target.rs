@@ -51,6 +51,9 @@ impl Target {
                 (_, Some((part @ "transport_jitter", time))) => {
                     target.way.jitter = short(part, time)?;
                 }
+                (_, Some((part @ "transport_write", time))) => {
+                    target.way.write = short(part, time)?
+                }
                 (_, Some((part @ "transport_gap", time))) => target.way.gap = short(part, time)?,
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
@@ -62,7 +65,7 @@ impl Target {
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
+                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_write=5us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
                          leave it out",
                         target.profile
                     )));
