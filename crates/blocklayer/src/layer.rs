@@ -43,7 +43,7 @@ pub struct BlockLayer<D: Device + ?Sized = dyn Device> {
     timer: Option<Nanos>,
     /// Woken outside of `advance`, told at the next.
     pub(crate) owed: Vec<u32>,
-    now: Nanos,
+    pub(crate) now: Nanos,
     pub(crate) ledger: Ledger,
     completions: Vec<Completion>,
     device: Box<D>,
@@ -55,12 +55,11 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         let config = config.resolve()?;
         let scheduler = schedulers::make(&config);
         let rule = if config.kernel.multi_queue() { Rule::Tags } else { Rule::Pool };
-        let least_limit = scheduler.as_ref().map_or(u32::MAX, |s| s.least_tag_limit());
         let uses_hash =
             config.nomerges == 0 && scheduler.as_ref().is_some_and(|s| s.wants_end_hash());
         Ok(BlockLayer {
             limits: Limits { sectors: config.max_sectors, segments: config.kernel.segments() },
-            admission: Admission::new(rule, config.nr_requests, least_limit),
+            admission: Admission::new(rule, config.nr_requests, config.sleepers),
             plug_limit: match (config.kernel.multi_queue(), config.hardware_queues) {
                 (false, _) => 16,
                 (true, 1) => 32,
@@ -155,12 +154,12 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             return Submitted::Accepted;
         }
         let barrier = bio.fua && self.has_barriers();
-        if returns.is_none() && !barrier && self.try_merge(bio, now) {
+        if !returns && !barrier && self.try_merge(bio, now) {
             self.ledger.counters.bios[index(bio.op)] += 1;
             self.ledger.counters.merges[index(bio.op)] += 1;
             return Submitted::Accepted;
         }
-        let asks = returns.unwrap_or_else(|| self.asks(&bio));
+        let asks = Asks { woken: returns, ..self.asks(&bio) };
         if !self.admission.take(asks, now) {
             if !may_sleep {
                 return Submitted::MustWait;
@@ -199,6 +198,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     pub fn next_event(&self) -> Option<Nanos> {
         let mut next = self.device.next_event().unwrap_or(Nanos::MAX);
         next = next.min(self.timer.unwrap_or(Nanos::MAX));
+        next = next.min(self.admission.next_event().unwrap_or(Nanos::MAX));
         next = next.min(self.queue_plug.until.unwrap_or(Nanos::MAX));
         if !self.owed.is_empty() {
             next = self.now;
@@ -213,6 +213,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.pass(at);
             outcome.woken.append(&mut self.owed);
+            self.admission.take_what_is_left(at, &mut outcome.woken);
             let mut run = false;
             if self.device.next_event().is_some_and(|event| event <= at) {
                 let mut completions = std::mem::take(&mut self.completions);
@@ -419,7 +420,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             self.barrier = None;
         }
         if class != UNCOUNTED {
-            self.admission.give_back(class, &mut outcome.woken);
+            self.admission.give_back(class, self.now, &mut outcome.woken);
         }
         if self.flushes.running == Some(rq) {
             self.flushes.running = None;

@@ -159,6 +159,6 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.last_merge = Some(into);
         self.queued -= 1;
         self.ledger.counters.joins += 1;
-        self.admission.give_back(class, &mut self.owed);
+        self.admission.give_back(class, self.now, &mut self.owed);
     }
 }

@@ -83,10 +83,6 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn tag_limit(&self, _class: TagClass, _context: &Context, _plugged: u32) -> u32 {
         u32::MAX
     }
-    /// The lowest that it ever sets a class.
-    fn least_tag_limit(&self) -> u32 {
-        u32::MAX
-    }
     /// Gives up everything it holds, in any order (a barrier drains it).
     fn drain(&mut self, requests: &mut Requests, out: &mut Vec<Rq>);
 }

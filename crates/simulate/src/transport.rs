@@ -10,13 +10,51 @@ use units::{Nanos, Sectors};
 pub struct Way {
     /// There and back, at best: half of it in each direction.
     pub round_trip: Nanos,
-    /// What comes on top by chance, in the mean: exponential, half of it in each direction. Nothing
-    /// overtakes.
-    pub jitter: Nanos,
+    /// What comes on top by chance. Nothing overtakes.
+    pub jitter: Chance,
     /// What writes take in addition: their data are copied there.
     pub write: Nanos,
     /// The least time between two requests on their way.
     pub gap: Nanos,
+}
+
+/// Times that come by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chance {
+    /// Exponential with this mean, half of it in each direction.
+    Exponential(Nanos),
+    /// As it was measured: the quantiles of [`CHANCES`], with a straight line between two; on the way
+    /// back.
+    Measured([Nanos; CHANCES.len()]),
+}
+
+/// The quantiles that [`Chance::Measured`] has; beyond the last it is as the last.
+pub const CHANCES: [f64; 11] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
+
+impl Default for Chance {
+    fn default() -> Self {
+        Chance::Exponential(Nanos::ZERO)
+    }
+}
+
+impl Chance {
+    fn there(&self, stream: &mut Stream) -> Nanos {
+        match self {
+            Chance::Exponential(Nanos::ZERO) | Chance::Measured(_) => Nanos::ZERO,
+            Chance::Exponential(mean) => Nanos(stream.exponential(mean.0 as f64 / 2.0) as u64),
+        }
+    }
+
+    fn back(&self, stream: &mut Stream) -> Nanos {
+        let Chance::Measured(times) = self else { return self.there(stream) };
+        let at = stream.unit();
+        let above = CHANCES.partition_point(|chance| *chance <= at);
+        let (Some(from), Some(to)) = (times.get(above - 1), times.get(above)) else {
+            return times[CHANCES.len() - 1];
+        };
+        let part = (at - CHANCES[above - 1]) / (CHANCES[above] - CHANCES[above - 1]);
+        *from + Nanos((part * to.saturating_sub(*from).0 as f64) as u64)
+    }
 }
 
 /// A device behind a way: requests reach it later, and so do completions their host.
@@ -49,13 +87,6 @@ impl Transport {
         }
     }
 
-    fn chance(&mut self) -> Nanos {
-        match self.way.jitter {
-            Nanos::ZERO => Nanos::ZERO,
-            mean => Nanos(self.chance.exponential(mean.0 as f64 / 2.0) as u64),
-        }
-    }
-
     fn next_inside(&self) -> Option<Nanos> {
         let arrival = self.arriving.front().map(|(at, _)| *at);
         match (arrival, self.device.next_event()) {
@@ -71,7 +102,7 @@ impl Device for Transport {
         self.free = begins + self.way.gap;
         let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
         let copying = if request.op == Op::Write { self.way.write } else { Nanos::ZERO };
-        let arrives = begins + self.there + copying + self.chance();
+        let arrives = begins + self.there + copying + self.way.jitter.there(&mut self.chance);
         self.arriving.push_back((arrives.max(before), request));
     }
 
@@ -89,7 +120,8 @@ impl Device for Transport {
             for nth in 0..self.scratch.len() {
                 let completion = self.scratch[nth];
                 let before = self.leaving.back().map_or(Nanos::ZERO, |completion| completion.at);
-                let back = self.way.round_trip - self.there + self.chance();
+                let chance = self.way.jitter.back(&mut self.chance);
+                let back = self.way.round_trip - self.there + chance;
                 self.leaving.push_back(Completion {
                     submitted: completion.submitted.saturating_sub(self.there),
                     at: before.max(completion.at + back),
@@ -198,26 +230,41 @@ mod tests {
                 View::default()
             }
         }
-        let way = Way { jitter: Nanos::from_micros(20), ..Way::default() };
-        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
-        let mut done = Vec::new();
-        let mut total = Nanos::ZERO;
-        for nth in 0..10_000 {
-            let begun = Nanos::from_millis(nth);
-            transport.submit(Request::read(nth, 0, 8), begun);
+        let times = [0, 0, 5, 10, 15, 20, 30, 50, 70, 90, 400].map(Nanos::from_micros);
+        // The straight lines' own mean: the sum of each part's length times its middle, in us.
+        let measured = 0.15 * 2.5
+            + 0.25 * 7.5
+            + 0.25 * 12.5
+            + 0.15 * 17.5
+            + 0.05 * 25.0
+            + 0.03 * 40.0
+            + 0.01 * 60.0
+            + 0.005 * 80.0
+            + 0.004 * 245.0
+            + 0.001 * 400.0;
+        let exponential = Chance::Exponential(Nanos::from_micros(20));
+        for (jitter, expected) in [(exponential, 20.0), (Chance::Measured(times), measured)] {
+            let way = Way { jitter, ..Way::default() };
+            let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+            let mut done = Vec::new();
+            let mut total = Nanos::ZERO;
+            for nth in 0..20_000 {
+                let begun = Nanos::from_millis(nth);
+                transport.submit(Request::read(nth, 0, 8), begun);
+                while let Some(at) = transport.next_event() {
+                    transport.advance(at, &mut done);
+                }
+                total += done.last().unwrap().at - begun;
+            }
+            let mean = total.as_micros_f64() / 20_000.0;
+            assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
+            let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+            (0..100).for_each(|nth| transport.submit(Request::read(nth, 0, 8), Nanos::ZERO));
+            done.clear();
             while let Some(at) = transport.next_event() {
                 transport.advance(at, &mut done);
             }
-            total += done.last().unwrap().at - begun;
+            assert!(done.iter().map(|completion| completion.id).eq(0..100));
         }
-        let mean = total.as_micros_f64() / 10_000.0;
-        assert!((19.0..21.0).contains(&mean), "{mean}");
-        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
-        (0..100).for_each(|nth| transport.submit(Request::read(nth, 0, 8), Nanos::ZERO));
-        done.clear();
-        while let Some(at) = transport.next_event() {
-            transport.advance(at, &mut done);
-        }
-        assert!(done.iter().map(|completion| completion.id).eq(0..100));
     }
 }

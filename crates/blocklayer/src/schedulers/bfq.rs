@@ -493,10 +493,6 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn least_tag_limit(&self) -> u32 {
-        (self.nr_requests * LEAST_SIXTEENTHS / 16).max(1)
-    }
-
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
         self.queues.drain(out);
         for share in &mut self.shares {

@@ -207,10 +207,6 @@ impl Scheduler for Kyber {
         if class == TagClass::Read { u32::MAX } else { self.async_limit }
     }
 
-    fn least_tag_limit(&self) -> u32 {
-        self.async_limit
-    }
-
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
         for domain in &mut self.domains {
             while let Some(rq) = domain.fifo.head() {

@@ -185,10 +185,6 @@ impl Scheduler for MqDeadline {
         if class == TagClass::Read { u32::MAX } else { self.async_depth }
     }
 
-    fn least_tag_limit(&self) -> u32 {
-        self.async_depth
-    }
-
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
         self.classes.iter_mut().for_each(|class| class.queues.drain(out));
     }

@@ -13,7 +13,7 @@ use device::{
 use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
-    Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
+    Chance, Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
     SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, refuse_job,
     run_striped,
 };
@@ -21,7 +21,7 @@ use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
 };
-use target::Target;
+use target::{Target, chance_text};
 use units::{Bytes, Nanos, Sectors};
 
 /// The words in front of a profile's name.
@@ -130,6 +130,7 @@ impl SimulatedWorld {
     fn usual(&self) -> Queue {
         let mut config = Config::new(self.target.kernel, self.depth);
         config.rotational = rotates(&self.profile);
+        config.sleepers = self.target.sleepers;
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
         }
@@ -369,14 +370,15 @@ impl World for SimulatedWorld {
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
         let Way { round_trip, jitter, write, gap } = self.target.way;
-        let way = [
-            ("transport", round_trip),
-            ("transport_jitter", jitter),
-            ("transport_write", write),
-            ("transport_gap", gap),
-        ];
+        let way = [("transport", round_trip), ("transport_write", write), ("transport_gap", gap)];
         for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
+        }
+        if jitter != Chance::default() {
+            settings.push(("transport_jitter".to_owned(), chance_text(&jitter)));
+        }
+        if let Some(part) = self.target.sleepers {
+            settings.push(("sleepers".to_owned(), part.to_string()));
         }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
@@ -409,9 +411,10 @@ impl World for SimulatedWorld {
                 "kernel": self.target.kernel.name(),
                 "turnaround_ns": turnaround.0,
                 "transport_ns": round_trip.0,
-                "transport_jitter_ns": jitter.0,
+                "transport_jitter": chance_text(&jitter),
                 "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
+                "sleepers": self.target.sleepers,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),

@@ -120,8 +120,9 @@ fn a_caller_can_stop_it() {
 }
 
 #[test]
-fn one_in_eight_waits_where_a_ring_has_more_than_the_tags() {
+fn a_part_waits_where_a_ring_has_more_than_the_tags() {
     let queue = Config::new(Kernel::V6_12, 64).with_scheduler("none");
+    let queue = Config { sleepers: Some(0.125), ..queue };
     let trial = Trial::of("randread,depth=256", queue, 120);
     let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
     let latency = simulated.measurement.job.latency();
@@ -134,8 +135,9 @@ fn one_in_eight_waits_where_a_ring_has_more_than_the_tags() {
 }
 
 #[test]
-fn sleepers_of_bfqs_only_queue_starve() {
+fn sleepers_who_never_win_starve_while_newcomers_come() {
     let queue = Config::new(Kernel::V6_12, 64).with_scheduler("bfq").with_nr_requests(64);
+    let queue = Config { sleepers: Some(0.0), ..queue };
     let trial = Trial::of("randread,depth=256", queue, 20);
     let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
     let longest = simulated.measurement.job.latency().max().unwrap();

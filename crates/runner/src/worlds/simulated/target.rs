@@ -4,7 +4,7 @@ use super::{PREFIX, usage};
 use crate::WorldError;
 use blocklayer::Kernel;
 use device::{Profile, array, profile::Kind};
-use simulate::{TURNAROUND_USUAL, Way};
+use simulate::{CHANCES, Chance, TURNAROUND_USUAL, Way};
 use units::Nanos;
 
 /// The kernel level when nothing is said.
@@ -21,6 +21,8 @@ pub(super) struct Target {
     pub way: Way,
     /// The driver's depth, where it is less than the device's.
     pub depth: Option<u32>,
+    /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
+    pub sleepers: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
 }
@@ -34,6 +36,7 @@ impl Target {
             turnaround: TURNAROUND_USUAL,
             way: Way::default(),
             depth: None,
+            sleepers: None,
             lvm: false,
         };
         for (nth, word) in words.split(',').enumerate() {
@@ -49,7 +52,7 @@ impl Target {
                 (_, Some(("turnaround", time))) => target.turnaround = short("turnaround", time)?,
                 (_, Some((part @ "transport", time))) => target.way.round_trip = short(part, time)?,
                 (_, Some((part @ "transport_jitter", time))) => {
-                    target.way.jitter = short(part, time)?;
+                    target.way.jitter = chance(part, time)?;
                 }
                 (_, Some((part @ "transport_write", time))) => {
                     target.way.write = short(part, time)?
@@ -61,12 +64,19 @@ impl Target {
                         usage(format!("a driver's depth of '{depth}': write a number from 1"))
                     })?);
                 }
+                (_, Some(("sleepers", part))) => {
+                    let number = part.parse().ok().filter(|part| (0.0..=1.0).contains(part));
+                    target.sleepers = Some(number.ok_or_else(|| {
+                        usage(format!("sleepers get '{part}' of the tags: write a part of 0 to 1"))
+                    })?);
+                }
                 (_, None) if word == "lvm" => target.lvm = true,
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_write=5us, transport_gap=12us, depth=128), or lvm to have the host stripe an array's drives, or \
-                         leave it out",
+                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_write=5us, \
+                         transport_gap=12us, depth=128, sleepers=0.1), or lvm to have the host stripe \
+                         an array's drives, or leave it out",
                         target.profile
                     )));
                 }
@@ -90,14 +100,40 @@ impl Target {
     }
 }
 
+/// A mean, or measured quantiles from the lowest on.
+fn chance(what: &str, text: &str) -> Result<Chance, WorldError> {
+    let times = text.split('/').map(|time| short(what, time)).collect::<Result<Vec<_>, _>>()?;
+    if let [mean] = times[..] {
+        return Ok(Chance::Exponential(mean));
+    }
+    match <[Nanos; CHANCES.len()]>::try_from(times) {
+        Ok(times) if times.is_sorted() => Ok(Chance::Measured(times)),
+        _ => Err(WorldError::Usage(format!(
+            "{what}={text}: write a mean, or {} times that grow, 'a/b/…', those below which lie {}, {} … \
+             {} of all",
+            CHANCES.len(),
+            CHANCES[0],
+            CHANCES[1],
+            CHANCES[CHANCES.len() - 1]
+        ))),
+    }
+}
+
+/// Times as [`chance`] reads them.
+pub(super) fn chance_text(chance: &Chance) -> String {
+    match chance {
+        Chance::Exponential(mean) => mean.to_string(),
+        Chance::Measured(times) => times.map(|time| time.to_string()).join("/"),
+    }
+}
+
 /// A time of at most a second.
 fn short(what: &str, text: &str) -> Result<Nanos, WorldError> {
     let time = text.parse::<Nanos>().map_err(usage)?;
     match time <= Nanos::from_secs(1) {
         true => Ok(time),
         false => Err(WorldError::Usage(format!(
-            "a {what} of {time} between a completion and the next request is above 1 s; to offer \
-             less load, use --rates"
+            "{what}={time} is above 1 s, the most that can be said; to offer less load, use --rates"
         ))),
     }
 }
@@ -121,6 +157,29 @@ mod tests {
             Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
         assert_eq!(target.way.gap, Nanos::from_micros(2));
         assert_eq!((target.way.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
+        let target =
+            Target::parse("simulated:x,transport_jitter=5us,sleepers=0.2,transport_write=7us");
+        let Target { way, sleepers, .. } = target.unwrap();
+        let micros = Nanos::from_micros;
+        let jitter = Chance::Exponential(micros(5));
+        assert_eq!((way.jitter, way.write, sleepers), (jitter, micros(7), Some(0.2)));
+        let measured = "0ns/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms";
+        let target = Target::parse(&format!("simulated:x,transport_jitter={measured}")).unwrap();
+        let Chance::Measured(times) = target.way.jitter else { panic!("{target:?}") };
+        assert_eq!((times[1], times[10]), (micros(1), Nanos::from_millis(1)));
+        assert_eq!(chance(measured, &chance_text(&target.way.jitter)).unwrap(), target.way.jitter);
+        for wrong in [
+            "sleepers=1.5",
+            "sleepers=few",
+            "transport_jitter=2s",
+            "transport_jitter=1us/2us",
+            "transport_jitter=9us/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms",
+            "transport_write=5x",
+        ] {
+            let error = Target::parse(&format!("simulated:x,{wrong}")).unwrap_err().to_string();
+            let (what, _) = wrong.split_once('=').unwrap();
+            assert!(error.contains(what) || error.contains("time"), "{wrong}: {error}");
+        }
         assert!(Target::parse("simulated:x,depth=0").is_err());
         assert!(Target::parse("simulated:x,speed=9").is_err());
     }
