@@ -54,7 +54,7 @@ pub(crate) struct Asks {
     pub process: u32,
     /// The scheduler wants it although the pool is full.
     pub must: bool,
-    /// How many of its class may be out (blk-mq). The scheduler is asked once, before a sleep.
+    /// How many of its class may be out (blk-mq).
     pub limit: u32,
     /// It slept for a request and was woken.
     pub woken: bool,
