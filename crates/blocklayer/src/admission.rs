@@ -1,5 +1,6 @@
 //! Who gets a request: the single-queue pool with its congestion and batching, or blk-mq's tags.
 
+use crate::config::Resolved;
 use random::Stream;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
@@ -61,8 +62,13 @@ pub(crate) struct Asks {
 }
 
 impl Admission {
-    /// `sleepers`: of the tags that come back while somebody sleeps for one, the part that sleepers get.
-    pub fn new(rule: Rule, n: u32, sleepers: f64) -> Self {
+    pub fn new(rule: Rule, config: &Resolved) -> Self {
+        Self::with(rule, config.nr_requests, config.sleepers, config.seed)
+    }
+
+    /// `n` requests; `sleepers`: of the tags that come back while somebody sleeps for one, the part
+    /// that sleepers get.
+    fn with(rule: Rule, n: u32, sleepers: f64, seed: u64) -> Self {
         Admission {
             rule,
             n,
@@ -73,7 +79,7 @@ impl Admission {
             waiters: Default::default(),
             woken: Vec::new(),
             sleepers,
-            race: Stream::new(0, "who gets a tag"),
+            race: Stream::new(seed, "who gets a tag"),
             late: None,
         }
     }
@@ -252,7 +258,7 @@ mod tests {
 
     #[test]
     fn congestion_goes_on_at_113_and_off_at_103_of_128() {
-        let mut pool = Admission::new(Rule::Pool, 128, 0.0);
+        let mut pool = Admission::with(Rule::Pool, 128, 0.0, 0);
         let mut woken = Vec::new();
         let mut on_at = None;
         for taken in 1..=120 {
@@ -274,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_first_at_a_full_pool_batches_and_others_sleep() {
-        let mut pool = Admission::new(Rule::Pool, 128, 0.0);
+        let mut pool = Admission::with(Rule::Pool, 128, 0.0, 0);
         let now = Nanos::ZERO;
         for _ in 0..128 {
             assert!(pool.take(asks(1), now));
@@ -301,7 +307,7 @@ mod tests {
 
     /// Two tags, both out, and sleepers 10, 11 … for more.
     fn full(sleepers: f64) -> Admission {
-        let mut tags = Admission::new(Rule::Tags, 2, sleepers);
+        let mut tags = Admission::with(Rule::Tags, 2, sleepers, 0);
         assert!(tags.take(asks(1), Nanos::ZERO) && tags.take(asks(1), Nanos::ZERO));
         for sleeper in 10..1010 {
             assert!(!tags.take(asks(sleeper), Nanos::ZERO));
@@ -343,7 +349,7 @@ mod tests {
 
     #[test]
     fn never_more_than_half_again() {
-        let mut pool = Admission::new(Rule::Pool, 4, 0.0);
+        let mut pool = Admission::with(Rule::Pool, 4, 0.0, 0);
         let taken =
             (0..100).filter(|p| pool.take(Asks { woken: true, ..asks(*p) }, Nanos::ZERO)).count();
         assert_eq!(taken, 6);

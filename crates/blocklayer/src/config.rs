@@ -28,6 +28,8 @@ pub struct Config {
     /// Of the tags that come back while somebody sleeps for one, the part that sleepers get, 0 to 1:
     /// a race between processors, which no model runs. None: what was seen under the scheduler.
     pub sleepers: Option<f64>,
+    /// Of that race's chance.
+    pub seed: u64,
     /// `queue/nomerges`: 0 all merging, 1 only with the last request, 2 none.
     pub nomerges: u8,
     /// `queue/max_sectors_kb`; None: the kernel's default.
@@ -53,6 +55,7 @@ impl Config {
             rotational: true,
             hardware_queues: 1,
             sleepers: None,
+            seed: 0,
             nomerges: 0,
             max_sectors_kb: None,
             sorting: true,
@@ -107,6 +110,7 @@ impl Config {
                 part if (0.0..=1.0).contains(&part) => part,
                 value => return Err(ConfigError::Sleepers { value: value.to_string() }),
             },
+            seed: self.seed,
             nomerges: self.nomerges,
             max_sectors: u64::from(max_sectors_kb) * 2,
             sorting: self.sorting,
@@ -246,6 +250,8 @@ pub struct Resolved {
     pub hardware_queues: u32,
     /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
     pub sleepers: f64,
+    /// Of that race's chance.
+    pub seed: u64,
     /// 0 all merging, 1 only with the last request, 2 none.
     pub nomerges: u8,
     /// The largest request, in sectors.

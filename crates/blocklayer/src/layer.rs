@@ -59,7 +59,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             config.nomerges == 0 && scheduler.as_ref().is_some_and(|s| s.wants_end_hash());
         Ok(BlockLayer {
             limits: Limits { sectors: config.max_sectors, segments: config.kernel.segments() },
-            admission: Admission::new(rule, config.nr_requests, config.sleepers),
+            admission: Admission::new(rule, &config),
             plug_limit: match (config.kernel.multi_queue(), config.hardware_queues) {
                 (false, _) => 16,
                 (true, 1) => 32,

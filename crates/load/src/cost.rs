@@ -1,7 +1,7 @@
 //! What making the load costs: CPU time by getrusage(2), and of io_uring's kernel workers.
 
 use std::fs;
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 /// CPU time in user mode and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,22 +42,54 @@ fn usage(who: i32) -> Cpu {
     Cpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime) }
 }
 
-/// CPU time of this process's io_uring workers: kernel threads that do what could not be done
+/// What this process's io_uring workers have done: kernel threads that do what could not be done
 /// without blocking. They count to no client thread, but to the load they do.
-pub(crate) fn io_uring_workers() -> Nanos {
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
-        return Nanos::ZERO;
-    };
-    tasks
-        .flatten()
-        .filter(|task| {
-            fs::read_to_string(task.path().join("comm"))
-                .is_ok_and(|name| name.starts_with("iou-wrk-"))
-        })
-        .filter_map(|task| {
-            // Its first field is the time on a CPU in nanoseconds (proc documentation, schedstat).
-            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            text.split(' ').next()?.parse().ok().map(Nanos)
-        })
-        .fold(Nanos::ZERO, |sum, time| sum + time)
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Workers {
+    /// Their CPU time.
+    pub cpu: Nanos,
+    /// What they read and wrote.
+    pub moved: Bytes,
+}
+
+impl Workers {
+    /// Of those that are there now.
+    pub fn now() -> Workers {
+        let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+            return Workers::default();
+        };
+        let mut all = Workers::default();
+        for task in tasks.flatten() {
+            let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            if read("comm").starts_with("iou-wrk-") {
+                // Its first field is the time on a CPU in nanoseconds (proc documentation, schedstat).
+                let cpu = read("schedstat").split(' ').next().and_then(|field| field.parse().ok());
+                all.cpu += Nanos(cpu.unwrap_or(0));
+                all.moved.0 += moved(&read("io"));
+            }
+        }
+        all
+    }
+}
+
+/// What a task's `io` file says that it made devices read and write.
+fn moved(io: &str) -> u64 {
+    let lines = io.lines().filter_map(|line| line.split_once(": "));
+    lines
+        .filter(|(name, _)| matches!(*name, "read_bytes" | "write_bytes"))
+        .filter_map(|(_, bytes)| bytes.parse::<u64>().ok())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_moved_what_it_read_and_wrote() {
+        let io =
+            "rchar: 9\nsyscr: 1\nread_bytes: 4096\nwrite_bytes: 512\ncancelled_write_bytes: 7\n";
+        assert_eq!(moved(io), 4608);
+        assert_eq!(moved(""), 0);
+    }
 }

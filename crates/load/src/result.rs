@@ -6,9 +6,10 @@ use crate::crew::Crew;
 use crate::error::{LoadError, errno_name};
 use crate::run::Watch;
 use crate::spec::LoadSpec;
+use plan::EngineKind;
 use record::{
-    ClientShare, GeneratorCost, Histogram, JobMeasurement, Measurement, OperationMeasurement,
-    SharePermille,
+    ClientShare, CounterSample, GeneratorCost, Histogram, JobMeasurement, Measurement,
+    OperationMeasurement, SharePermille,
 };
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 use units::{Bytes, Nanos};
@@ -34,7 +35,14 @@ pub(crate) fn measurement(
     }
     let background = (jobs.len() > 1).then(|| jobs.remove(1));
     let job = jobs.remove(0);
-    let generator = cost(crews, span, watch.workers[1].saturating_sub(watch.workers[0]));
+    let [before, workers] = watch.workers;
+    let generator = cost(crews, span, workers.cpu.saturating_sub(before.cpu));
+    let moved = Bytes(workers.moved.0.saturating_sub(before.moved.0));
+    let per_second = moved.0 as f64 / span.as_secs_f64().max(1e-9);
+    let punted = CounterSample {
+        at: span.as_secs_f64(),
+        values: BTreeMap::from([("uring.punted/s".to_owned(), per_second)]),
+    };
     let mut warnings = Vec::new();
     if watch.stopped {
         let asked = spec.measure;
@@ -54,7 +62,7 @@ pub(crate) fn measurement(
         transactions: None,
         background,
         seconds: watch.seconds,
-        counters: Vec::new(),
+        counters: (spec.engine == EngineKind::IoUring).then_some(punted).into_iter().collect(),
         generator,
         warnings,
         events: None,

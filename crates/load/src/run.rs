@@ -4,7 +4,7 @@
 use crate::bank::Tally;
 use crate::board::Times;
 use crate::clock::{Clock, Monotonic};
-use crate::cost;
+use crate::cost::Workers;
 use crate::crew::Crew;
 use crate::engines;
 use crate::error::LoadError;
@@ -106,8 +106,8 @@ fn let_go(spec: &LoadSpec, crews: &[Crew]) -> Times {
 pub(crate) struct Watch {
     pub times: Times,
     pub seconds: Vec<Second>,
-    /// CPU time of io_uring's workers at the beginning and the end of the measured span.
-    pub workers: [Nanos; 2],
+    /// What io_uring's workers had done at the beginning and the end of the measured span.
+    pub workers: [Workers; 2],
     pub stopped: bool,
     before: Snapshot,
 }
@@ -125,7 +125,7 @@ impl Watch {
         Watch {
             times,
             seconds: Vec::new(),
-            workers: [cost::io_uring_workers(), Nanos::ZERO],
+            workers: [Workers::now(), Workers::default()],
             stopped: false,
             before: Snapshot { at: times.start, reads: 0, writes: 0, latency: Tally::new() },
         }
@@ -155,10 +155,10 @@ impl Watch {
                 std::thread::sleep(left.min(LOOK_EVERY).as_duration());
             }
             if tick == self.times.measure {
-                self.workers[0] = cost::io_uring_workers();
+                self.workers[0] = Workers::now();
             }
             if tick == self.times.end {
-                self.workers[1] = cost::io_uring_workers();
+                self.workers[1] = Workers::now();
                 return Ok(());
             }
             self.second(self.moment(tick), crews, each_second);
@@ -170,7 +170,7 @@ impl Watch {
         for crew in crews {
             crew.board.control().end_now(now);
         }
-        self.workers[1] = cost::io_uring_workers();
+        self.workers[1] = Workers::now();
         self.times.end = now.min(self.times.end);
         match failure {
             Some(failure) => Err(failure),

@@ -2,7 +2,7 @@
 
 use device::{Completion, Device, Op, Request, View};
 use random::Stream;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use units::{Nanos, Sectors};
 
 /// How long a way is.
@@ -23,8 +23,8 @@ pub struct Way {
 pub enum Chance {
     /// Exponential with this mean, half of it in each direction.
     Exponential(Nanos),
-    /// As it was measured: the quantiles of [`CHANCES`], with a straight line between two; on the way
-    /// back.
+    /// As it was measured: the quantiles of [`CHANCES`], with a straight line between two; of one
+    /// half of the requests on the way there, of the other on the way back.
     Measured([Nanos; CHANCES.len()]),
 }
 
@@ -38,23 +38,29 @@ impl Default for Chance {
 }
 
 impl Chance {
-    fn there(&self, stream: &mut Stream) -> Nanos {
+    /// Of one request: on the way there, and on the way back.
+    fn draw(&self, stream: &mut Stream) -> (Nanos, Nanos) {
         match self {
-            Chance::Exponential(Nanos::ZERO) | Chance::Measured(_) => Nanos::ZERO,
-            Chance::Exponential(mean) => Nanos(stream.exponential(mean.0 as f64 / 2.0) as u64),
+            Chance::Exponential(Nanos::ZERO) => (Nanos::ZERO, Nanos::ZERO),
+            Chance::Exponential(mean) => {
+                let mut half = || Nanos(stream.exponential(mean.0 as f64 / 2.0) as u64);
+                (half(), half())
+            }
+            Chance::Measured(times) => {
+                let time = measured(times, stream.unit());
+                if stream.unit() < 0.5 { (time, Nanos::ZERO) } else { (Nanos::ZERO, time) }
+            }
         }
     }
+}
 
-    fn back(&self, stream: &mut Stream) -> Nanos {
-        let Chance::Measured(times) = self else { return self.there(stream) };
-        let at = stream.unit();
-        let above = CHANCES.partition_point(|chance| *chance <= at);
-        let (Some(from), Some(to)) = (times.get(above - 1), times.get(above)) else {
-            return times[CHANCES.len() - 1];
-        };
-        let part = (at - CHANCES[above - 1]) / (CHANCES[above] - CHANCES[above - 1]);
-        *from + Nanos((part * to.saturating_sub(*from).0 as f64) as u64)
-    }
+fn measured(times: &[Nanos; CHANCES.len()], at: f64) -> Nanos {
+    let above = CHANCES.partition_point(|chance| *chance <= at);
+    let (Some(from), Some(to)) = (times.get(above - 1), times.get(above)) else {
+        return times[CHANCES.len() - 1];
+    };
+    let part = (at - CHANCES[above - 1]) / (CHANCES[above] - CHANCES[above - 1]);
+    *from + Nanos((part * to.saturating_sub(*from).0 as f64) as u64)
 }
 
 /// A device behind a way: requests reach it later, and so do completions their host.
@@ -68,6 +74,8 @@ pub struct Transport {
     /// When the way is free for the next.
     free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
+    /// What those on their way, or in the device, will meet by chance on the way back.
+    returns: BTreeMap<u64, Nanos>,
     leaving: VecDeque<Completion>,
     scratch: Vec<Completion>,
 }
@@ -82,6 +90,7 @@ impl Transport {
             chance: Stream::new(seed, "transport"),
             free: Nanos::ZERO,
             arriving: VecDeque::new(),
+            returns: BTreeMap::new(),
             leaving: VecDeque::new(),
             scratch: Vec::new(),
         }
@@ -102,7 +111,11 @@ impl Device for Transport {
         self.free = begins + self.way.gap;
         let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
         let copying = if request.op == Op::Write { self.way.write } else { Nanos::ZERO };
-        let arrives = begins + self.there + copying + self.way.jitter.there(&mut self.chance);
+        let (there, back) = self.way.jitter.draw(&mut self.chance);
+        if back > Nanos::ZERO {
+            self.returns.insert(request.id, back);
+        }
+        let arrives = begins + self.there + copying + there;
         self.arriving.push_back((arrives.max(before), request));
     }
 
@@ -120,7 +133,7 @@ impl Device for Transport {
             for nth in 0..self.scratch.len() {
                 let completion = self.scratch[nth];
                 let before = self.leaving.back().map_or(Nanos::ZERO, |completion| completion.at);
-                let chance = self.way.jitter.back(&mut self.chance);
+                let chance = self.returns.remove(&completion.id).unwrap_or(Nanos::ZERO);
                 let back = self.way.round_trip - self.there + chance;
                 self.leaving.push_back(Completion {
                     submitted: completion.submitted.saturating_sub(self.there),

@@ -263,6 +263,8 @@ impl World for RealWorld {
         if engine == EngineKind::Null {
             return Ok(measurement);
         }
+        let own = std::mem::take(&mut measurement.counters);
+        own.into_iter().for_each(|sample| sampler.add(sample.values));
         measurement.counters = sampler.samples();
         measurement.warnings.extend(sampler.warnings());
         measurement.warnings.extend(self.stage()?.warnings.iter().cloned());

@@ -245,7 +245,8 @@ impl SimulatedWorld {
     ) -> Result<Measurement, WorldError> {
         let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
         let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
-        let queue = self.queue(cell).map_err(WorldError::Trial)?;
+        let mut queue = self.queue(cell).map_err(WorldError::Trial)?;
+        queue.config.seed = seed;
         let stack = self.stack(plan, cell, &queue).map_err(WorldError::Trial)?;
         // As new for each trial: what one leaves behind in a cache is nothing to the next.
         let (devices, striping) =
