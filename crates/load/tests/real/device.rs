@@ -37,6 +37,26 @@ fn the_device_moves_the_bytes_that_were_asked() {
 }
 
 #[test]
+fn what_waits_for_a_free_request_is_counted() {
+    if !root("filling a loop device's queue") {
+        return;
+    }
+    let directory = directory();
+    let device = Loop::new(directory.path(), SIZE, 512);
+    let target = Target::new(&device.path, SIZE);
+    let part = |depth: u32| {
+        let job = format!("randread,depth={depth}");
+        let measurement = trial(&job, EngineKind::IoUring).run(&target).unwrap();
+        let punted = measurement.counters[0].values["uring.punted/s"];
+        punted * measurement.span.as_secs_f64() / measurement.job.bytes().0 as f64
+    };
+    // A loop device has 128 requests, and io_uring waits for none in the client's place.
+    let (many, few) = (part(512), part(8));
+    assert!(many > 0.01 && many < 1.5, "{many} of the operations");
+    assert!(few < 0.01, "{few} of the operations");
+}
+
+#[test]
 fn a_sync_is_a_flush_at_the_device() {
     if !root("counting a loop device's flushes") {
         return;
