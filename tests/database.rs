@@ -292,11 +292,11 @@ fn a_database_on_an_emulated_disk_is_compared_and_leaves_nothing() {
     if !has_postgresql(test) || !has_loop_devices(test) || !Path::new("/dev/fuse").exists() {
         return;
     }
-    let place = Place::new();
+    let place = Place::alone();
     let workload = format!("{SMALL},server=postgresql");
     let words = ["--workload", &workload, "--schedulers", "none,mq-deadline"];
     let times = ["--rounds", "1", "--measure", "2s", "--warmup", "500ms"];
-    let ended = place.run(&[&["compare", "emulated:hdd-15k"][..], &words, &times].concat());
+    let ended = place.run_in_time(&[&["compare", "emulated:hdd-15k"][..], &words, &times].concat());
     let ended = ended.expect(0);
     let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in ["trans/s", "hdd-15k", "none", "mq-deadline"] {

@@ -43,14 +43,21 @@ impl Place {
         Place { folder: folder.unwrap(), _share: share }
     }
 
-    /// Runs the program to its end, and again where somebody else kept the machine too busy for it.
+    /// Runs the program to its end, and again where somebody else kept the machine too busy for it:
+    /// it ends for that, or reports that it can say nothing.
     pub fn run_in_time(&self, words: &[&str]) -> Ended {
         let mut ended = self.run(words);
         for turn in 2..=TURNS {
-            if !ended.err.contains(TOO_BUSY) {
+            // Reports are broken into lines.
+            let report = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+            let reason = match report.contains("Nothing can be said") {
+                true => format!("{}{report}", ended.err),
+                false => ended.err.clone(),
+            };
+            if !reason.contains(TOO_BUSY) {
                 break;
             }
-            eprintln!("turn {turn} of {TURNS}, because: {}", ended.err);
+            eprintln!("turn {turn} of {TURNS}, because: {reason}");
             ended = self.run(words);
         }
         ended
