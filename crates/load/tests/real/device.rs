@@ -50,7 +50,7 @@ fn what_waits_for_a_free_request_is_counted() {
         let punted = measurement.counters[0].values["uring.punted/s"];
         punted * measurement.span.as_secs_f64() / measurement.job.bytes().0 as f64
     };
-    // A loop device has 128 requests, and io_uring waits for none in the client's place.
+    // A loop device has 128 requests: whoever is beyond them waits, in an io_uring worker.
     let (many, few) = (part(512), part(8));
     assert!(many > 0.01 && many < 1.5, "{many} of the operations");
     assert!(few < 0.01, "{few} of the operations");
