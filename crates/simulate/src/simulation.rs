@@ -325,7 +325,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.make_ready(client);
     }
 
-    /// The oldest sleeper of a context goes on where it stopped.
+    /// A sleeper of a context goes on where it stopped.
     fn wake(&mut self, context: u32) {
         let Some(mut slot) = self.machine.wake(context) else { return };
         let at = self.crowd.operations[slot as usize].client;

@@ -12,6 +12,10 @@ pub struct Way {
     pub round_trip: Nanos,
     /// What comes on top by chance. Nothing overtakes.
     pub jitter: Chance,
+    /// How long after one request the next came when the jitter was measured: what comes sooner meets it as much more
+    /// rarely, because what delays (a processor that sleeps, or is away) belongs to time, not to requests. Zero: each
+    /// request meets it.
+    pub every: Nanos,
     /// What writes take in addition: their data are copied there.
     pub write: Nanos,
     /// The least time between two requests on their way.
@@ -71,6 +75,8 @@ pub struct Transport {
     /// From the host to the device, at best.
     there: Nanos,
     chance: Stream,
+    /// When the last request came.
+    last: Option<Nanos>,
     /// When the way is free for the next.
     free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
@@ -88,11 +94,22 @@ impl Transport {
             way,
             there: Nanos(way.round_trip.0 / 2),
             chance: Stream::new(seed, "transport"),
+            last: None,
             free: Nanos::ZERO,
             arriving: VecDeque::new(),
             returns: BTreeMap::new(),
             leaving: VecDeque::new(),
             scratch: Vec::new(),
+        }
+    }
+
+    /// What a request that comes now meets by chance, there and back.
+    fn chance(&mut self, now: Nanos) -> (Nanos, Nanos) {
+        let every = self.way.every;
+        let since = self.last.replace(now).map_or(every, |last| now - last);
+        match since >= every || self.chance.unit() * (every.0 as f64) < since.0 as f64 {
+            true => self.way.jitter.draw(&mut self.chance),
+            false => (Nanos::ZERO, Nanos::ZERO),
         }
     }
 
@@ -111,7 +128,7 @@ impl Device for Transport {
         self.free = begins + self.way.gap;
         let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
         let copying = if request.op == Op::Write { self.way.write } else { Nanos::ZERO };
-        let (there, back) = self.way.jitter.draw(&mut self.chance);
+        let (there, back) = self.chance(now);
         if back > Nanos::ZERO {
             self.returns.insert(request.id, back);
         }
@@ -217,32 +234,60 @@ mod tests {
         assert_eq!(once(Op::Read), Nanos::ZERO);
     }
 
+    /// Each request takes nothing at once.
+    #[derive(Debug, Default)]
+    struct Instant(Vec<Completion>);
+    impl Device for Instant {
+        fn submit(&mut self, request: Request, now: Nanos) {
+            let (id, path) = (request.id, device::Path::Medium);
+            self.0.push(Completion { id, submitted: now, began: now, at: now, path });
+        }
+        fn next_event(&self) -> Option<Nanos> {
+            self.0.first().map(|completion| completion.at)
+        }
+        fn advance(&mut self, _: Nanos, done: &mut Vec<Completion>) {
+            done.append(&mut self.0);
+        }
+        fn queue_depth(&self) -> u32 {
+            1
+        }
+        fn capacity(&self) -> Sectors {
+            Sectors(1 << 30)
+        }
+        fn view(&self) -> View {
+            View::default()
+        }
+    }
+
+    /// The mean time that this way takes of a request, where one comes each `apart`.
+    fn mean_us(way: Way, apart: Nanos) -> f64 {
+        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+        let mut done = Vec::new();
+        let mut total = Nanos::ZERO;
+        for nth in 0..20_000 {
+            let begun = Nanos(nth * apart.0);
+            transport.submit(Request::read(nth, 0, 8), begun);
+            while let Some(at) = transport.next_event() {
+                transport.advance(at, &mut done);
+            }
+            total += done.last().unwrap().at - begun;
+        }
+        total.as_micros_f64() / 20_000.0
+    }
+
+    #[test]
+    fn what_comes_sooner_than_where_jitter_was_measured_meets_it_as_much_more_rarely() {
+        let micros = Nanos::from_micros;
+        let way =
+            Way { jitter: Chance::Exponential(micros(20)), every: micros(1000), ..Way::default() };
+        for (apart, expected) in [(5000, 20.0), (1000, 20.0), (250, 5.0)] {
+            let mean = mean_us(way, micros(apart));
+            assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
+        }
+    }
+
     #[test]
     fn jitter_is_of_its_mean_and_lets_nothing_overtake() {
-        /// Each request takes nothing at once.
-        #[derive(Debug, Default)]
-        struct Instant(Vec<Completion>);
-        impl Device for Instant {
-            fn submit(&mut self, request: Request, now: Nanos) {
-                let (id, path) = (request.id, device::Path::Medium);
-                self.0.push(Completion { id, submitted: now, began: now, at: now, path });
-            }
-            fn next_event(&self) -> Option<Nanos> {
-                self.0.first().map(|completion| completion.at)
-            }
-            fn advance(&mut self, _: Nanos, done: &mut Vec<Completion>) {
-                done.append(&mut self.0);
-            }
-            fn queue_depth(&self) -> u32 {
-                1
-            }
-            fn capacity(&self) -> Sectors {
-                Sectors(1 << 30)
-            }
-            fn view(&self) -> View {
-                View::default()
-            }
-        }
         let times = [0, 0, 5, 10, 15, 20, 30, 50, 70, 90, 400].map(Nanos::from_micros);
         // The straight lines' own mean: the sum of each part's length times its middle, in us.
         let measured = 0.15 * 2.5
@@ -258,22 +303,11 @@ mod tests {
         let exponential = Chance::Exponential(Nanos::from_micros(20));
         for (jitter, expected) in [(exponential, 20.0), (Chance::Measured(times), measured)] {
             let way = Way { jitter, ..Way::default() };
-            let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
-            let mut done = Vec::new();
-            let mut total = Nanos::ZERO;
-            for nth in 0..20_000 {
-                let begun = Nanos::from_millis(nth);
-                transport.submit(Request::read(nth, 0, 8), begun);
-                while let Some(at) = transport.next_event() {
-                    transport.advance(at, &mut done);
-                }
-                total += done.last().unwrap().at - begun;
-            }
-            let mean = total.as_micros_f64() / 20_000.0;
+            let mean = mean_us(way, Nanos::from_millis(1));
             assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
             let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
             (0..100).for_each(|nth| transport.submit(Request::read(nth, 0, 8), Nanos::ZERO));
-            done.clear();
+            let mut done = Vec::new();
             while let Some(at) = transport.next_event() {
                 transport.advance(at, &mut done);
             }

@@ -370,8 +370,13 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let Way { round_trip, jitter, write, gap } = self.target.way;
-        let way = [("transport", round_trip), ("transport_write", write), ("transport_gap", gap)];
+        let Way { round_trip, jitter, every, write, gap } = self.target.way;
+        let way = [
+            ("transport", round_trip),
+            ("transport_every", every),
+            ("transport_write", write),
+            ("transport_gap", gap),
+        ];
         for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
         }
@@ -413,6 +418,7 @@ impl World for SimulatedWorld {
                 "turnaround_ns": turnaround.0,
                 "transport_ns": round_trip.0,
                 "transport_jitter": chance_text(&jitter),
+                "transport_every_ns": every.0,
                 "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
                 "sleepers": self.target.sleepers,

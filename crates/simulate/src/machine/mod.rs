@@ -30,6 +30,7 @@ use device::{Device, Path};
 use journal::{Commit, Journal};
 use pace::Pace;
 use plan::Mechanism;
+use random::Stream;
 use reading::Reader;
 use run::Runs;
 use std::{
@@ -143,6 +144,8 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     heeds_congestion: bool,
     tasks: Vec<Task>,
     sleepers: Vec<VecDeque<Sleeper>>,
+    /// Which of a process's sleepers is first at the request.
+    first: Stream,
     runs: Runs,
     runnable: VecDeque<TaskId>,
     timers: BinaryHeap<Reverse<(Nanos, u64, TaskId)>>,
@@ -219,6 +222,7 @@ impl<D: Device + ?Sized> Machine<D> {
             heeds_congestion: !stack.without.has(Mechanism::Congestion),
             tasks: Vec::new(),
             sleepers: Vec::new(),
+            first: Stream::new(spec.seed, "which sleeper is first"),
             runs: Runs::default(),
             runnable: VecDeque::new(),
             timers: BinaryHeap::new(),
@@ -427,9 +431,12 @@ impl<D: Device + ?Sized> Machine<D> {
         self.sleepers[process as usize].push_back(Sleeper::Slot(slot));
     }
 
-    /// A process that slept may try again: a task does at once, a slot is returned.
+    /// One of those of a process that sleep may try again: a task does at once, a slot is returned. Who is woken and
+    /// finds the request taken sleeps again behind all others, and so any of them may be the next to get one.
     pub fn wake(&mut self, process: u32) -> Option<u32> {
-        match self.sleepers[process as usize].pop_front()? {
+        let sleepers = &mut self.sleepers[process as usize];
+        let nth = if sleepers.len() > 1 { self.first.below(sleepers.len() as u64) } else { 0 };
+        match sleepers.remove(nth as usize)? {
             Sleeper::Slot(slot) => Some(slot),
             Sleeper::Task(id) => {
                 let (bio, since) = self.tasks[id as usize].asleep.take()?;

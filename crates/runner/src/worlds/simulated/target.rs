@@ -57,6 +57,9 @@ impl Target {
                 (_, Some((part @ "transport_write", time))) => {
                     target.way.write = short(part, time)?
                 }
+                (_, Some((part @ "transport_every", time))) => {
+                    target.way.every = short(part, time)?
+                }
                 (_, Some((part @ "transport_gap", time))) => target.way.gap = short(part, time)?,
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
@@ -74,8 +77,8 @@ impl Target {
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
-                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_write=5us, \
-                         transport_gap=12us, depth=128, sleepers=0.1), or lvm to have the host stripe \
+                         turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
+                         transport_write=5us, transport_gap=12us, depth=128, sleepers=0.1), or lvm to have the host stripe \
                          an array's drives, or leave it out",
                         target.profile
                     )));
@@ -157,12 +160,14 @@ mod tests {
             Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
         assert_eq!(target.way.gap, Nanos::from_micros(2));
         assert_eq!((target.way.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
-        let target =
-            Target::parse("simulated:x,transport_jitter=5us,sleepers=0.2,transport_write=7us");
+        let target = Target::parse(
+            "simulated:x,transport_jitter=5us,sleepers=0.2,transport_write=7us,transport_every=9us",
+        );
         let Target { way, sleepers, .. } = target.unwrap();
         let micros = Nanos::from_micros;
         let jitter = Chance::Exponential(micros(5));
         assert_eq!((way.jitter, way.write, sleepers), (jitter, micros(7), Some(0.2)));
+        assert_eq!(way.every, micros(9));
         let measured = "0ns/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms";
         let target = Target::parse(&format!("simulated:x,transport_jitter={measured}")).unwrap();
         let Chance::Measured(times) = target.way.jitter else { panic!("{target:?}") };
@@ -175,6 +180,7 @@ mod tests {
             "transport_jitter=1us/2us",
             "transport_jitter=9us/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms",
             "transport_write=5x",
+            "transport_every=2s",
         ] {
             let error = Target::parse(&format!("simulated:x,{wrong}")).unwrap_err().to_string();
             let (what, _) = wrong.split_once('=').unwrap();
