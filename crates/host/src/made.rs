@@ -219,11 +219,12 @@ fn detach_loop(host: &Host, index: u32, id: FileId, file: &Path) -> Outcome {
     if let Err(error) = loop_ioctl::detach(&device) {
         return Outcome::failed(format!("cannot detach: {error}"));
     }
-    // While we hold it open the kernel only promises: it lets go with the last close.
-    drop(device);
-    if let Err(why) = server::leave_dead_device(host, index, file) {
+    // While we hold it open the kernel only promises, and lets go with the last close: until then nobody else gets a device of
+    // this number, whose filesystem would be taken for one of ours.
+    if let Err(why) = server::leave_dead_device(host, &device, index, file) {
         return Outcome::failed(why);
     }
+    drop(device);
     let begun = Instant::now();
     loop {
         let gone = File::open(&path).is_ok_and(|device| {

@@ -6,25 +6,30 @@ use rustix::{
     io::Errno,
     mount::{UnmountFlags, unmount},
 };
-use std::{os::unix::fs::MetadataExt, path::Path};
+use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
 
 /// Whether the server of the filesystem that `file` is in has died: then nothing of it can be reached
 /// any more.
 fn server_is_gone(file: &Path) -> bool {
     // An attribute that the kernel remembers would not tell: opening asks the server.
     let gone = [Errno::NOTCONN.raw_os_error(), Errno::CONNABORTED.raw_os_error()];
-    matches!(std::fs::File::open(file), Err(error) if error.raw_os_error().is_some_and(|it| gone.contains(&it)))
+    matches!(File::open(file), Err(error) if error.raw_os_error().is_some_and(|it| gone.contains(&it)))
 }
 
 /// Unmounts what is mounted from a loop device whose file's server has died: every access to it fails,
 /// so there is nothing left in it that could be lost, and it holds the device. Does nothing to a
-/// device that works.
-pub(crate) fn leave_dead_device(host: &Host, index: u32, file: &Path) -> Result<(), String> {
+/// device that works. `device` is it, held open, so that its number cannot be another's meanwhile.
+pub(crate) fn leave_dead_device(
+    host: &Host,
+    device: &File,
+    index: u32,
+    file: &Path,
+) -> Result<(), String> {
     if !server_is_gone(file) {
         return Ok(());
     }
     let node = node(index);
-    let Ok(meta) = std::fs::metadata(&node) else { return Ok(()) };
+    let Ok(meta) = device.metadata() else { return Ok(()) };
     let number = DeviceNumber::from_raw(meta.rdev());
     let all = mounts(host).map_err(|error| error.to_string())?;
     for mount in all.iter().rev() {
