@@ -219,8 +219,8 @@ fn detach_loop(host: &Host, index: u32, id: FileId, file: &Path) -> Outcome {
     if let Err(error) = loop_ioctl::detach(&device) {
         return Outcome::failed(format!("cannot detach: {error}"));
     }
-    // While we hold it open the kernel only promises, and lets go with the last close: until then nobody else gets a device of
-    // this number, whose filesystem would be taken for one of ours.
+    // While we hold it open the kernel only promises, and lets go with the last close: until then
+    // nobody else gets a device of this number, whose filesystem would be taken for one of ours.
     if let Err(why) = server::leave_dead_device(host, &device, index, file) {
         return Outcome::failed(why);
     }

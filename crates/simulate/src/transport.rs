@@ -12,9 +12,9 @@ pub struct Way {
     pub round_trip: Nanos,
     /// What comes on top by chance. Nothing overtakes.
     pub jitter: Chance,
-    /// How long after one request the next came when the jitter was measured: what comes sooner meets it as much more
-    /// rarely, because what delays (a processor that sleeps, or is away) belongs to time, not to requests. Zero: each
-    /// request meets it.
+    /// How long after one request the next came when the jitter was measured: what comes sooner
+    /// meets it as much more rarely, because what delays (a processor that sleeps, or is away)
+    /// belongs to time, not to requests. Zero: each request meets it.
     pub every: Nanos,
     /// What writes take in addition: their data are copied there.
     pub write: Nanos,

@@ -431,8 +431,9 @@ impl<D: Device + ?Sized> Machine<D> {
         self.sleepers[process as usize].push_back(Sleeper::Slot(slot));
     }
 
-    /// One of those of a process that sleep may try again: a task does at once, a slot is returned. Who is woken and
-    /// finds the request taken sleeps again behind all others, and so any of them may be the next to get one.
+    /// One of those of a process that sleep may try again: a task does at once, a slot is returned.
+    /// Who is woken and finds the request taken sleeps again behind all others, and so any of them
+    /// may be the next to get one.
     pub fn wake(&mut self, process: u32) -> Option<u32> {
         let sleepers = &mut self.sleepers[process as usize];
         let nth = if sleepers.len() > 1 { self.first.below(sleepers.len() as u64) } else { 0 };
