@@ -9,7 +9,12 @@ use rustix::{
         clock_gettime, timerfd_create, timerfd_settime,
     },
 };
-use std::{io, num::NonZeroU64, sync::LazyLock};
+use std::{
+    fs::File,
+    io::{self, Write},
+    num::NonZeroU64,
+    sync::LazyLock,
+};
 use units::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
@@ -83,6 +88,52 @@ pub fn hurry_with_children() -> Urgency {
     real_time(libc::SCHED_FIFO)
 }
 
+/// Keeps idle processors awake while there is something to be on time for.
+///
+/// A processor that has halted runs again some time after it is woken: a virtual one, hundreds of
+/// microseconds. The kernel's own means against that is the latency that whoever holds
+/// `/dev/cpu_dma_latency` open can bear; it ends with its holder, however that ends.
+#[derive(Debug)]
+pub struct Vigil {
+    file: Option<File>,
+    /// When it ends unless there is more to do; it is not kept without.
+    until: Option<u64>,
+}
+
+impl Vigil {
+    /// Not kept yet. Where it may not be, processors halt as they do.
+    pub fn new() -> Vigil {
+        Vigil { file: File::options().write(true).open("/dev/cpu_dma_latency").ok(), until: None }
+    }
+
+    /// Keeps it now if somebody is `busy`, and [`Vigil::LASTS`] longer; says when to look again.
+    pub fn watch(&mut self, busy: bool, now: u64) -> Option<u64> {
+        if busy {
+            if self.until.is_none() {
+                self.bear(0);
+            }
+            self.until = Some(now + Vigil::LASTS);
+        } else if self.until.is_some_and(|until| until <= now) {
+            self.bear(Vigil::ANY);
+            self.until = None;
+        }
+        self.until
+    }
+
+    /// So long after the last request.
+    pub const LASTS: u64 = SECOND;
+
+    /// As long as halted processors may need, microseconds: the kernel's own default.
+    const ANY: i32 = 2_000_000_000;
+
+    fn bear(&self, micros: i32) {
+        if let Some(mut file) = self.file.as_ref() {
+            // Where it is refused, wake-ups are later; that is measured.
+            let _ = file.write_all(&micros.to_ne_bytes());
+        }
+    }
+}
+
 /// Tells the kernel that other processes' I/O waits for this one (PR_SET_IO_FLUSHER, Linux 5.6), so
 /// that its own need of memory never waits for that I/O. For all threads that are begun after this.
 pub fn be_storage() {
@@ -123,6 +174,7 @@ pub fn grain() -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
 
     #[test]
     fn an_alarm_rings_and_never_early() {
@@ -133,6 +185,24 @@ mod tests {
             alarm.wait().unwrap();
             assert!(now() >= until);
         }
+    }
+
+    #[test]
+    fn a_vigil_lasts_a_second_longer_than_there_is_something_to_do() {
+        let mut vigil = Vigil::new();
+        assert_eq!(vigil.watch(false, 5), None);
+        assert_eq!(vigil.watch(true, 5), Some(5 + SECOND));
+        match File::open("/dev/cpu_dma_latency") {
+            Err(error) => eprintln!("what the kernel says of it was not looked at: {error}"),
+            Ok(mut file) => {
+                let mut least = [1; 4];
+                file.read_exact(&mut least).unwrap();
+                assert_eq!(i32::from_ne_bytes(least), 0);
+            }
+        }
+        assert_eq!(vigil.watch(false, 6), Some(5 + SECOND));
+        assert_eq!(vigil.watch(true, 7), Some(7 + SECOND));
+        assert_eq!(vigil.watch(false, 7 + SECOND), None);
     }
 
     #[test]

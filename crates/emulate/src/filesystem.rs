@@ -4,7 +4,7 @@
 //! The file is opened for direct I/O, with parallel direct writes, or the kernel would let one write
 //! in at a time. Data are moved when a request arrives; its answer leaves when the model is done.
 
-use crate::{data::Data, pacer::Pacer};
+use crate::{clock, data::Data, pacer::Pacer};
 use device::Op;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -225,6 +225,7 @@ impl Filesystem for OneFile {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        let came = clock::now();
         let left = self.data.size().0.saturating_sub(offset);
         let length = left.min(u64::from(size));
         if length == 0 {
@@ -235,7 +236,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(Op::Read, start, count, false, Answer::Read(reply, buffer));
+        self.pacer.submit(came, Op::Read, start, count, false, Answer::Read(reply, buffer));
     }
 
     fn write(
@@ -250,6 +251,7 @@ impl Filesystem for OneFile {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        let came = clock::now();
         if !self.data.holds(offset, bytes.len() as u64) {
             return reply.error(Errno::ENOSPC);
         }
@@ -257,7 +259,8 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, bytes.len() as u64);
-        self.pacer.submit(Op::Write, start, count, false, Answer::Write(reply, bytes.len() as u32));
+        let answer = Answer::Write(reply, bytes.len() as u32);
+        self.pacer.submit(came, Op::Write, start, count, false, answer);
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
@@ -266,7 +269,8 @@ impl Filesystem for OneFile {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.pacer.submit(Op::Flush, Sectors(0), Sectors(0), false, Answer::Done(reply));
+        let nothing = Sectors(0);
+        self.pacer.submit(clock::now(), Op::Flush, nothing, nothing, false, Answer::Done(reply));
     }
 
     fn fallocate(
@@ -279,6 +283,7 @@ impl Filesystem for OneFile {
         mode: i32,
         reply: ReplyEmpty,
     ) {
+        let came = clock::now();
         let frees = mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE) != 0;
         if !frees || !self.data.holds(offset, length) || length == 0 {
             return reply.error(Errno::EOPNOTSUPP);
@@ -287,7 +292,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(Op::Discard, start, count, false, Answer::Done(reply));
+        self.pacer.submit(came, Op::Discard, start, count, false, Answer::Done(reply));
     }
 }
 

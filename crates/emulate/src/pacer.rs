@@ -4,7 +4,7 @@
 //! The model's own time never waits for us: a late wake-up delays a delivery, not the next decision.
 
 use crate::{
-    clock::{self, Alarm},
+    clock::{self, Alarm, Vigil},
     lateness::Tally,
 };
 use device::{Completion, Device, Op, Path, Request, View};
@@ -75,6 +75,8 @@ struct Core<T> {
     device: Box<dyn Device>,
     /// The model's time zero, on the wall clock; it may lie before the machine's start.
     epoch: i64,
+    /// The model's time up to which it was asked.
+    decided: Nanos,
     waiting: Vec<Option<T>>,
     free: Vec<usize>,
     outstanding: u32,
@@ -98,12 +100,16 @@ pub struct Seen {
 
 impl<T: Send + 'static> Pacer<T> {
     /// Begins to run `device`. With `spin`, the thread wakes ahead of each completion by the grain of
-    /// this machine's timer and spins for the rest: for models that are faster than timers.
+    /// this machine's timer and spins for the rest.
     pub fn start(device: Box<dyn Device>, spin: bool, deliver: Deliver<T>) -> io::Result<Self> {
+        let mut vigil = Vigil::new();
+        // What its timer's grain is while it is kept.
+        vigil.watch(true, clock::now());
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
                 device,
                 epoch: clock::now() as i64,
+                decided: Nanos::ZERO,
                 waiting: Vec::new(),
                 free: Vec::new(),
                 outstanding: 0,
@@ -122,13 +128,14 @@ impl<T: Send + 'static> Pacer<T> {
         let thread = std::thread::Builder::new().name("pacer".to_owned()).spawn(move || {
             let urgency = clock::hurry();
             locked(&its.tally).urgency = Some(urgency);
-            its.run();
+            its.run(vigil);
         })?;
         Ok(Pacer { shared, thread: Some(thread) })
     }
 
-    /// A request has arrived.
-    pub fn submit(&self, op: Op, start: Sectors, count: Sectors, fua: bool, name: T) {
+    /// A request arrived at a moment of the wall clock. (A device moves data while it works: whoever
+    /// moves them first says when it began.)
+    pub fn submit(&self, at: u64, op: Op, start: Sectors, count: Sectors, fua: bool, name: T) {
         let shared = &*self.shared;
         if shared.bypass.load(Ordering::Acquire) {
             let inside =
@@ -139,7 +146,9 @@ impl<T: Send + 'static> Pacer<T> {
         let mut core = locked(&shared.core);
         let slot = core.slot(name);
         let request = Request { id: slot as u64, op, start, count, fua };
-        let at = core.time(clock::now());
+        // What the model has decided stands.
+        let at = core.time(at).max(core.decided);
+        core.decided = at;
         core.device.submit(request, at);
         shared.arm(&mut core);
         drop(core);
@@ -168,6 +177,7 @@ impl<T: Send + 'static> Pacer<T> {
         self.flush_out(|core| {
             core.device = device;
             core.epoch = clock::now() as i64;
+            core.decided = Nanos::ZERO;
         });
         self.forget();
     }
@@ -201,6 +211,7 @@ impl<T: Send + 'static> Pacer<T> {
             }
             // The model's time has run ahead: its zero moves back on the wall clock.
             core.epoch = core.epoch.min(clock::now() as i64 - last.0 as i64);
+            core.decided = core.decided.max(last);
         }
         then(&mut core);
         self.shared.due.store(NEVER, Ordering::Release);
@@ -300,14 +311,17 @@ impl<T: Send + 'static> Shared<T> {
         let _ = self.alarm.set(at - self.ahead.min(at));
     }
 
-    fn run(&self) {
+    fn run(&self, mut vigil: Vigil) {
         let mut done: Vec<Completion> = Vec::new();
         let mut ready: Vec<(T, u64, Completion)> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             let mut core = locked(&self.core);
             core.awake = true;
-            let time = core.time(clock::now());
+            let now = clock::now();
+            let look = vigil.watch(core.outstanding > 0, now).unwrap_or(NEVER);
+            let time = core.time(now);
             core.device.advance(time, &mut done);
+            core.decided = time;
             for completion in done.drain(..) {
                 if let Some(name) = core.take(completion.id) {
                     ready.push((name, core.moment(completion.at), completion));
@@ -326,6 +340,7 @@ impl<T: Send + 'static> Shared<T> {
                 continue;
             }
             core.awake = false;
+            let next = next.min(look);
             if next != NEVER {
                 self.ring(next);
             }
@@ -392,7 +407,7 @@ mod tests {
     fn send(pacer: &Pacer<u64>, count: u64) {
         for nth in 0..count {
             let start = Sectors(nth * 7_919_000 % 200_000_000 / 8 * 8);
-            pacer.submit(Op::Read, start, Sectors(8), false, nth);
+            pacer.submit(clock::now(), Op::Read, start, Sectors(8), false, nth);
         }
     }
 
@@ -432,7 +447,7 @@ mod tests {
         let begun = Instant::now();
         for nth in 0..20u64 {
             let start = Sectors(nth * 97_919_000 % 200_000_000 / 8 * 8);
-            pacer.submit(Op::Read, start, Sectors(8), false, nth);
+            pacer.submit(clock::now(), Op::Read, start, Sectors(8), false, nth);
             told.recv_timeout(PATIENCE).unwrap();
         }
         // Twenty seeks with half a rotation each: over 2 ms each, whatever the host.
@@ -442,11 +457,11 @@ mod tests {
     #[test]
     fn what_lies_outside_is_told_so() {
         let (pacer, told) = pacer("hdd-15k", false);
-        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), false, 5);
+        pacer.submit(clock::now(), Op::Read, Sectors(1 << 40), Sectors(8), false, 5);
         let (name, inside, _) = told.recv_timeout(PATIENCE).unwrap();
         assert_eq!((name, inside), (5, false));
         pacer.bypass(true);
-        pacer.submit(Op::Read, Sectors(1 << 40), Sectors(8), false, 6);
+        pacer.submit(clock::now(), Op::Read, Sectors(1 << 40), Sectors(8), false, 6);
         assert!(!told.recv_timeout(PATIENCE).unwrap().1);
     }
 

@@ -12,10 +12,7 @@ use crate::{
     protocol::{Answer, Begin, Order, Sight, Talk, Way},
     ublk::{Desk, Queue, Slip},
 };
-use device::{
-    Device, Profile,
-    profile::{self, Kind},
-};
+use device::{Device, Profile, profile};
 use fuser::Session;
 use std::{io, num::NonZeroUsize, os::unix::net::UnixStream, path::Path, sync::Arc, thread};
 use units::Nanos;
@@ -75,7 +72,7 @@ impl Served {
 
     fn paced<T: Send + 'static>(self, deliver: Deliver<T>) -> Result<State<T>, String> {
         let Served { profile, device, data } = self;
-        let pacer = Pacer::start(device, spins(&profile), deliver)
+        let pacer = Pacer::start(device, may_spin(), deliver)
             .map_err(|error| format!("no thread or timer for pacing: {error}"))?;
         Ok(State { profile, data, pacer: Arc::new(pacer) })
     }
@@ -111,16 +108,9 @@ impl Served {
     }
 }
 
-/// Whether the model is faster than a timer: flash is, what has heads is not. On one processor
-/// spinning would keep everybody else from running.
-fn spins(profile: &Profile) -> bool {
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let flash = |kind: &Kind| matches!(kind, Kind::Flash(_));
-    let fast = match &profile.kind {
-        Kind::Array { member, .. } => flash(&member.kind),
-        kind => flash(kind),
-    };
-    fast && processors > 1
+/// Whether there is a processor to spin on: where there is one alone, everybody else waits for it.
+fn may_spin() -> bool {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get) > 1
 }
 
 impl<T: Send + 'static> State<T> {

@@ -310,15 +310,17 @@ impl Queue {
         let first: *const Descriptor = self.descriptors.start.as_ptr().cast();
         // SAFETY: the kernel keeps one for each tag, and wrote this one before it told us.
         let request = unsafe { first.add(usize::from(tag)).read_volatile() };
+        let came = clock::now();
         let (op, fua) = asked(request.op_flags);
         match op.ok_or(libc::EOPNOTSUPP).and_then(|op| Ok((op, self.moved(tag, request, op)?))) {
             Ok((Op::Flush, result)) => {
                 // Its place is sector -1.
-                pacer.submit(Op::Flush, Sectors(0), Sectors(0), false, Slip { tag, result });
+                let nothing = Sectors(0);
+                pacer.submit(came, Op::Flush, nothing, nothing, false, Slip { tag, result });
             }
             Ok((op, result)) => {
                 let (start, count) = (Sectors(request.start), Sectors(request.sectors.into()));
-                pacer.submit(op, start, count, fua, Slip { tag, result });
+                pacer.submit(came, op, start, count, fua, Slip { tag, result });
             }
             Err(number) => {
                 self.desk.put(Slip { tag, result: -number }, true, None);

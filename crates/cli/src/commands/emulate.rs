@@ -179,7 +179,7 @@ fn introduction(emulation: &Emulation) -> String {
     }
     if emulation.spins > Nanos::ZERO {
         words.push(format!(
-            "The model is faster than timers: the server spins for up to {} before a completion.",
+            "While requests come, idle processors poll and the server spins for {} before each event.",
             emulation.spins
         ));
     }
