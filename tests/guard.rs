@@ -4,8 +4,8 @@
 use crate::machine::{Loop, Place, has_loop_devices};
 use std::{
     fs::{File, OpenOptions},
-    os::unix::fs::{FileExt, OpenOptionsExt, symlink},
     ops::Range,
+    os::unix::fs::{FileExt, OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
