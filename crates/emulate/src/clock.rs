@@ -13,7 +13,6 @@ use std::{
     fs::File,
     io::{self, Write},
     num::NonZeroU64,
-    sync::LazyLock,
 };
 use units::Nanos;
 
@@ -150,25 +149,6 @@ fn real_time(policy: libc::c_int) -> Urgency {
         0 => Urgency::RealTime,
         _ => Urgency::Ordinary,
     }
-}
-
-/// By how much a precise sleep of this machine ends late: the 90th percentile of 64 short ones.
-///
-/// Measured once, by the first thread that asks, under that thread's own scheduling.
-pub fn grain() -> Nanos {
-    static GRAIN: LazyLock<Nanos> = LazyLock::new(|| {
-        let Ok(alarm) = Alarm::new() else { return Nanos::from_micros(100) };
-        let mut late: Vec<u64> = (0..64)
-            .filter_map(|_| {
-                let until = now() + 200_000;
-                alarm.set(until).and_then(|()| alarm.wait()).ok()?;
-                Some(now().saturating_sub(until))
-            })
-            .collect();
-        late.sort_unstable();
-        Nanos(late.get(late.len() * 9 / 10).copied().unwrap_or(100_000))
-    });
-    *GRAIN
 }
 
 #[cfg(test)]

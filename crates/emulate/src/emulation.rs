@@ -22,7 +22,7 @@ use std::{
     process::{Command, Stdio},
     time::Duration,
 };
-use units::{Bytes, Nanos};
+use units::Bytes;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +93,8 @@ pub struct Emulation {
     pub depth: u32,
     /// The model's own queue.
     pub model_depth: u32,
-    /// How long before each completion the server spins; zero where it sleeps.
-    pub spins: Nanos,
+    /// The server wakes ahead of each event and spins for the rest.
+    pub spins: bool,
     /// The server's process.
     pub server: u32,
     talk: Talk,

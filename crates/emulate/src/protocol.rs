@@ -76,8 +76,8 @@ pub enum Way {
 pub enum Answer {
     /// It serves.
     Serving {
-        /// How long before a completion it wakes to spin; zero where it only sleeps.
-        spins: Nanos,
+        /// It wakes ahead of each event and spins for the rest.
+        spins: bool,
     },
     /// What it saw.
     Seen(Box<Sight>),

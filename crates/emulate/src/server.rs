@@ -121,7 +121,7 @@ impl<T: Send + 'static> State<T> {
         run: impl FnOnce(Arc<Pacer<T>>) -> io::Result<()>,
     ) -> io::Result<()> {
         let pacer = Arc::clone(&self.pacer);
-        talk.say(&Answer::Serving { spins: pacer.spins() })?;
+        talk.say(&Answer::Serving { spins: may_spin() })?;
         thread::Builder::new().name("control".to_owned()).spawn(move || {
             // The end of the controller is no end of ours: data are in our hands.
             let _ = self.obey(talk);

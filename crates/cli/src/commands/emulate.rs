@@ -21,7 +21,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
-use units::{Bytes, Nanos};
+use units::Bytes;
 
 /// The flags of `emulate`.
 #[derive(Debug, Args)]
@@ -177,11 +177,10 @@ fn introduction(emulation: &Emulation) -> String {
             emulation.model_depth, emulation.depth
         ));
     }
-    if emulation.spins > Nanos::ZERO {
-        words.push(format!(
-            "While requests come, idle processors poll and the server spins for {} before each event.",
-            emulation.spins
-        ));
+    if emulation.spins {
+        let spins = "While requests come, idle processors poll and the server spins before each event, \
+                    as long as its wake-ups turn out to need.";
+        words.push(spins.to_owned());
     }
     words.push("Ctrl-C or `spindle emulate stop` takes it down, its data with it.".to_owned());
     report::wrap(&words.join(" "), crate::WIDTH, 0) + "\n"
