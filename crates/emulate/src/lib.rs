@@ -16,6 +16,7 @@ mod lateness;
 mod pacer;
 mod protocol;
 mod server;
+mod softirq;
 mod transport;
 mod ublk;
 

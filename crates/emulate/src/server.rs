@@ -10,6 +10,7 @@ use crate::{
     filesystem::{self, Answer as Reply, Buffers, OneFile},
     pacer::{Deliver, Handed, Pacer},
     protocol::{Answer, Begin, Order, Sight, Talk, Way},
+    softirq::Softirqs,
     ublk::{Desk, Queue, Slip},
 };
 use device::{Device, Profile, profile};
@@ -80,8 +81,10 @@ impl Served {
     fn through_fuse(self, point: &Path) -> Result<(State<Reply>, Session<OneFile>), String> {
         let buffers = Arc::new(Buffers::default());
         let its = Arc::clone(&buffers);
+        let softirqs = Softirqs::new().map_err(|error| format!("a socket: {error}"))?;
         let state = self.paced(Box::new(move |answer, inside, _| {
             its.answer(answer, inside);
+            softirqs.run();
             Handed::Over
         }))?;
         let (data, pacer) = (Arc::clone(&state.data), Arc::clone(&state.pacer));
