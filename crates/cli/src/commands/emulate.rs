@@ -281,7 +281,7 @@ mod tests {
                 flushes: 1200,
                 ..Default::default()
             },
-            lateness: Lateness { p99: Nanos::from_micros(123), ..Default::default() },
+            lateness: Lateness { p99: units::Nanos::from_micros(123), ..Default::default() },
             outstanding: 1023,
             busy: 16,
             units: 16,
