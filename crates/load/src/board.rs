@@ -93,6 +93,9 @@ impl Control {
     }
 }
 
+/// In place of a time that the kernel does not count.
+pub(crate) const UNKNOWN: u64 = u64::MAX;
+
 /// What one client did so far. All-zero memory is a client that has not begun.
 #[repr(C, align(4096))]
 pub(crate) struct Page {
@@ -104,6 +107,8 @@ pub(crate) struct Page {
     /// CPU time within the measured span.
     pub user: AtomicU64,
     pub system: AtomicU64,
+    /// What it waited for a processor within that, or [`UNKNOWN`].
+    pub cpu_wait: AtomicU64,
     /// Operations that were to have begun by the end and were not done, and how long the first of
     /// them had waited.
     pub backlog: AtomicU64,

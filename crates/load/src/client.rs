@@ -2,7 +2,7 @@
 //! its page. The same code drives every engine, and in tests a clock that only they move.
 
 use crate::bank::Bank;
-use crate::board::{Control, ERRNOS, Page, SHORT, Times};
+use crate::board::{Control, ERRNOS, Page, SHORT, Times, UNKNOWN};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::cost::Cpu;
@@ -62,7 +62,7 @@ pub(crate) struct Kit<'a, E, C> {
     pub offsets: Offsets,
     pub schedule: Option<Schedule>,
     pub buffers: Buffers,
-    /// How the client's own CPU time is read.
+    /// How the client's own CPU time, and its waiting for that, is read.
     pub cpu: fn() -> Cpu,
 }
 
@@ -143,6 +143,7 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
             let cpu = (self.cpu)().since(cpu_before);
             self.page.user.store(cpu.user.0, Relaxed);
             self.page.system.store(cpu.system.0, Relaxed);
+            self.page.cpu_wait.store(cpu.wait.map_or(UNKNOWN, |wait| wait.0), Relaxed);
         }
         self.count_backlog();
         Ok(())

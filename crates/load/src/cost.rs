@@ -3,11 +3,13 @@
 use std::fs;
 use units::{Bytes, Nanos};
 
-/// CPU time in user mode and in the kernel.
+/// CPU time in user mode and in the kernel, and waiting for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cpu {
     pub user: Nanos,
     pub system: Nanos,
+    /// Ready to run and not running: of the calling thread alone. None where the kernel keeps no count.
+    pub wait: Option<Nanos>,
 }
 
 impl Cpu {
@@ -25,6 +27,7 @@ impl Cpu {
         Cpu {
             user: self.user.saturating_sub(earlier.user),
             system: self.system.saturating_sub(earlier.system),
+            wait: self.wait.zip(earlier.wait).map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -39,7 +42,19 @@ fn usage(who: i32) -> Cpu {
     let nanos = |time: libc::timeval| {
         Nanos(time.tv_sec as u64 * 1_000_000_000) + Nanos::from_micros(time.tv_usec as u64)
     };
-    Cpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime) }
+    let schedstat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Cpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime), wait: waited(&schedstat) }
+}
+
+/// What a thread's `schedstat` file says that it waited for a processor: its second field (kernel's
+/// documentation, sched-stats). A kernel that keeps no such count writes zeroes, also as the time of
+/// a thread that runs.
+fn waited(schedstat: &str) -> Option<Nanos> {
+    let mut fields = schedstat.split(' ').map(str::parse::<u64>);
+    match (fields.next(), fields.next()) {
+        (Some(Ok(1..)), Some(Ok(waited))) => Some(Nanos(waited)),
+        _ => None,
+    }
 }
 
 /// What this process's io_uring workers have done: kernel threads that do what could not be done
@@ -84,6 +99,13 @@ fn moved(io: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_waited_if_the_kernel_counts_that() {
+        assert_eq!(waited("4711 815 3\n"), Some(Nanos(815)));
+        assert_eq!(waited("0 0 0\n"), None);
+        assert_eq!(waited(""), None);
+    }
 
     #[test]
     fn a_task_moved_what_it_read_and_wrote() {

@@ -1,7 +1,7 @@
 //! From what the clients counted to a measurement, with the warnings that belong to it.
 
 use crate::bank::{Bank, Tally};
-use crate::board::{ERRNOS, Page, SHORT};
+use crate::board::{ERRNOS, Page, SHORT, UNKNOWN};
 use crate::crew::Crew;
 use crate::error::{LoadError, errno_name};
 use crate::run::Watch;
@@ -18,6 +18,8 @@ use units::{Bytes, Nanos};
 const SATURATED: f64 = 0.9;
 /// Lateness of our own above this share of the mean latency is worth a word.
 const LATE: f64 = 0.05;
+/// Waiting of clients for a processor above this share of the mean latency is worth a word.
+const WAITED: f64 = 0.1;
 
 pub(crate) fn measurement(
     spec: &LoadSpec,
@@ -38,17 +40,25 @@ pub(crate) fn measurement(
     let [before, workers] = watch.workers;
     let generator = cost(crews, span, workers.cpu.saturating_sub(before.cpu));
     let moved = Bytes(workers.moved.0.saturating_sub(before.moved.0));
-    let per_second = moved.0 as f64 / span.as_secs_f64().max(1e-9);
-    let punted = CounterSample {
-        at: span.as_secs_f64(),
-        values: BTreeMap::from([("uring.punted/s".to_owned(), per_second)]),
-    };
+    let mut counted = BTreeMap::new();
+    if spec.engine == EngineKind::IoUring {
+        let per_second = moved.0 as f64 / span.as_secs_f64().max(1e-9);
+        counted.insert("uring.punted/s".to_owned(), per_second);
+    }
+    let waited = cpu_wait(&crews[0]).filter(|_| job.operations() > 0);
+    let waited = waited.map(|wait| wait.as_micros_f64() / job.operations() as f64);
+    if let Some(waited) = waited {
+        counted.insert("clients.cpu_wait_us".to_owned(), waited);
+    }
+    let counted =
+        (!counted.is_empty()).then(|| CounterSample { at: span.as_secs_f64(), values: counted });
     let mut warnings = Vec::new();
     if watch.stopped {
         let asked = spec.measure;
         warnings.push(format!("stopped early: measured {span} of the {asked} planned"));
     }
     warn_of_saturation(&generator, span, &mut warnings);
+    warn_of_cpu_wait(waited, job.latency().mean(), &mut warnings);
     for ((crew, job), role) in
         crews.iter().zip([Some(&job), background.as_ref()]).zip(["the job", "the background job"])
     {
@@ -62,7 +72,7 @@ pub(crate) fn measurement(
         transactions: None,
         background,
         seconds: watch.seconds,
-        counters: (spec.engine == EngineKind::IoUring).then_some(punted).into_iter().collect(),
+        counters: counted.into_iter().collect(),
         generator,
         warnings,
         events: None,
@@ -141,6 +151,25 @@ fn cost(crews: &[Crew], span: Nanos, workers: Nanos) -> GeneratorCost {
     let share = busiest.0 as f64 / span.0.max(1) as f64;
     cost.busiest = SharePermille((share * 1000.0).round() as u32);
     cost
+}
+
+/// For how long the clients of a job, together, were ready to run and had no processor. None where the
+/// kernel does not count that.
+fn cpu_wait(crew: &Crew) -> Option<Nanos> {
+    let each = crew.board.pages().map(|page| page.cpu_wait.load(Relaxed));
+    each.map(|wait| (wait != UNKNOWN).then_some(wait)).sum::<Option<u64>>().map(Nanos)
+}
+
+/// `waited` in microseconds an operation. Who waits for a processor takes up completions late: that is
+/// part of their latency, and none of the storage's.
+fn warn_of_cpu_wait(waited: Option<f64>, mean: Option<Nanos>, warnings: &mut Vec<String>) {
+    let (Some(waited), Some(mean)) = (waited, mean) else { return };
+    if waited > mean.as_micros_f64() * WAITED && waited > 1.0 {
+        warnings.push(format!(
+            "clients waited {waited:.1} µs an operation for a processor (mean latency {mean}): the \
+             processors, not the storage alone, make these latencies; fewer clients wait less"
+        ));
+    }
 }
 
 /// True of cached and null loads as well, where the generator is meant to be the limit.

@@ -31,6 +31,6 @@ pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
 pub use word::WordError;
 pub use workload::{
     AfterWrite, Arrivals, ClientKind, DatabaseJob, DatabaseKind, Dialect, Distribution, EngineKind,
-    IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate, Replay, ReplayMode, Server,
-    Statements, StorageEngine, SyncMode, Workload,
+    HAND_OVER_AFTER, IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate, Replay, ReplayMode,
+    Server, Statements, StorageEngine, SyncMode, Workload,
 };

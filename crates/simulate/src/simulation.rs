@@ -111,6 +111,8 @@ struct Simulation<'a, D: Device + ?Sized> {
     sequence: u64,
     /// Clients that may be able to begin something now.
     ready: Vec<u32>,
+    /// Operations in a ring that the kernel does not know of yet: of the client that is beginning.
+    prepared: Vec<u32>,
     now: Nanos,
     measuring: bool,
     tallies: Vec<Tally>,
@@ -153,6 +155,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             first_client: vec![0, clients],
             ready: Vec::with_capacity(crowd.clients.len()),
             crowd,
+            prepared: Vec::new(),
             waits: BinaryHeap::new(),
             sequence: 0,
             now: Nanos::ZERO,

@@ -418,6 +418,11 @@ impl Scheduler for Bfq {
 
     fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
         self.now = now;
+        // blk-mq does not ask a scheduler that holds nothing: a queue's turn goes on while all that it
+        // had is at the device.
+        if self.queues.held == 0 && self.idle_until.is_none() {
+            return Issue::Nothing;
+        }
         match self.select(requests, now) {
             Ok((q, rq)) => {
                 let count = requests[rq].count;
@@ -444,6 +449,15 @@ impl Scheduler for Bfq {
         let q = self.queues.complete(rq, requests, now);
         self.shares[q].last_active = Some(now);
         self.estimate_tags();
+        if self.active == Some(q) && self.queues[q].is_empty() {
+            match self.wait_for(q) {
+                None => self.expire(Reason::NoMore, now),
+                Some(wait) if self.queues[q].in_flight == 0 => {
+                    self.idle_until.get_or_insert(now + wait);
+                }
+                Some(_) => {}
+            }
+        }
     }
 
     fn len(&self) -> usize {

@@ -169,6 +169,28 @@ fn bfq_waits_for_nobody_while_new_readers_are_raised() {
 }
 
 #[test]
+fn a_turn_of_bfq_goes_on_while_all_is_at_the_device() {
+    // A device of two, 1 ms each, and process 1 with three requests, anywhere. Two end together, the
+    // third goes, and none is held until two more come: no end of the turn. From 100.2 ms on it has a
+    // fourth, so that some are always held, and process 2 waits for the turn's 125 ms to be over.
+    let config = Config { rotational: false, ..Config::new(Kernel::V6_12, 2) };
+    let config = Config { one_beyond: false, ..config.with_scheduler("bfq") };
+    let place = |id: u64| id * 7_654_321 % 1_000_000_007 * 8;
+    let mut bios = at_zero((0..3).map(|id| read(id, place(id), 1)).collect());
+    bios.push((Nanos::from_micros(100_200), read(1_000_000, place(1_000_000), 1)));
+    bios.push((Nanos::from_micros(100_400), read(2_000_000, 80, 2)));
+    let device = Logger::new(2, ms(1));
+    let config = config.with("low_latency", 0).with_nr_requests(64);
+    let run = drive(&config, device, &bios, |done| {
+        let next = read(done.id + 3, place(done.id + 3), 1);
+        let goes_on = done.process == 1 && done.at < ms(300);
+        if goes_on { vec![(Nanos::ZERO, next)] } else { Vec::new() }
+    });
+    let (at, _) = run.log.iter().find(|(_, start)| *start == 80).unwrap();
+    assert!((124_000..127_000).contains(at), "{at} µs");
+}
+
+#[test]
 fn bfq_sends_the_overdue_unless_one_that_is_nearer_comes() {
     // Process 2 reads in sequence until its 125 ms are over; then process 1 sends what is nearest,
     // and then its oldest, which is over its time.

@@ -118,6 +118,25 @@ fn many_rings_in_threads_and_in_processes() {
 }
 
 #[test]
+fn waiting_for_a_processor_is_counted() {
+    let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    if counted.is_empty() || counted.starts_with("0 ") {
+        eprintln!("skipped: this kernel does not count what threads wait for a processor");
+        return;
+    }
+    // Four that never sleep for each processor: three of them wait at any time.
+    let clients = 4 * std::thread::available_parallelism().unwrap().get();
+    let nowhere = Target::new("/nowhere", Bytes::from_mib(1));
+    let job = format!("randread,clients={clients}");
+    let measurement = trial(&job, EngineKind::Null).run(&nowhere).unwrap();
+    let waited = measurement.counters[0].values["clients.cpu_wait_us"];
+    let each = measurement.span.as_micros_f64() * clients as f64;
+    let part = waited * measurement.job.operations() as f64 / each;
+    // Where others take processors too, or a cgroup allows less, more of the time.
+    assert!(part > 0.3 && part < 1.1, "{part} of the clients' time");
+}
+
+#[test]
 fn a_refused_priority_says_what_is_missing() {
     // Root may set any, so the error is what everybody else would see, told by its text alone.
     let error = LoadError::Client { client: 0, stage: load::Stage::Priority, errno: libc::EPERM };

@@ -78,6 +78,29 @@ fn sequential_reads_that_meet_in_a_full_queue_merge() {
     assert!(counter(&simulated.measurement, "device.avgrq-sz") > 64.0);
 }
 
+#[test]
+fn a_ring_hands_over_in_calls_of_eight_and_first_alone_what_follows_the_first() {
+    // One server, a millisecond a request whatever its size, all of a ring's reads in sequence.
+    let operations = |depth: u32, millis: f64| {
+        let queue = Config::new(Kernel::V6_12, 32).with_scheduler("none");
+        let measure = Nanos::from_micros((millis * 1000.0) as u64);
+        let (warmup, job) = (Nanos::ZERO, format!("read,depth={depth}"));
+        let trial = Trial { warmup, measure, ..Trial::of(&job, queue, 1) };
+        trial.run(Box::new(Servers::constant(1000, 32))).operations
+    };
+    // Two calls of 8, each one request. Of the 8 that complete together the first's successor goes
+    // alone, and 7 in the call after it; of 7 likewise 1 and 6. In order of service:
+    let sizes = [8, 8, 1, 7, 1, 7, 1, 1, 6, 1];
+    for served in 1..=sizes.len() {
+        let expected: u64 = sizes[..served].iter().sum();
+        assert_eq!(operations(16, served as f64 + 0.5), expected, "{served} requests");
+    }
+    // A call of two is not plugged, and nothing meets its neighbour.
+    assert_eq!(operations(2, 8.5), 8);
+    // Of three: 3, and then 1 and 2, which are not plugged either.
+    assert_eq!(operations(3, 4.5), 3 + 1 + 1 + 1);
+}
+
 /// The measured job's share of all operations, beside as many clients of this priority.
 fn share_beside(kernel: Kernel, depth: u32, priority: &str) -> f64 {
     let queue = Config::new(kernel, depth).with_scheduler("cfq");
