@@ -5,13 +5,12 @@
 
 use crate::{
     BlockDevice, Changes, ClearedDevice, DeviceNumber, Error, Host, Identity, LoopDevice, Made,
-    Mount, Result, ScratchFolder, error::io_error, mounts::mounts, signature::signatures,
+    Mount, Result, ScratchFolder, error::io_error, exclusive::open_exclusively, mounts::mounts,
+    signature::signatures,
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    fmt,
-    fs::OpenOptions,
-    io,
+    fmt, io,
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::Command,
@@ -254,15 +253,9 @@ impl Changes {
 
     /// Overwrites the marks of what we made on a device, so that it is as unclaimed as it was.
     pub fn wipe(&mut self, device: &ScratchDevice) -> Result<()> {
-        use std::os::unix::fs::OpenOptionsExt;
         device.check(self.host())?;
         let node = &device.node;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_EXCL)
-            .open(node)
-            .map_err(io_error("open exclusively", node))?;
+        let file = open_exclusively(node, true).map_err(io_error("open exclusively", node))?;
         let size = device.identity.size;
         for mark in signatures(&file, size).map_err(io_error("read", node))? {
             let start = mark.offset.0 & !4095;

@@ -7,6 +7,7 @@
 use crate::{
     BlockDevice, DeviceKind, DeviceNumber, Host, Result, Signature, SignatureKind,
     error::io_error,
+    exclusive::{open_exclusively, try_exclusively},
     mounts::mounts,
     signature::{begins_empty, signatures},
     tree::block_node,
@@ -14,8 +15,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeSet,
-    fs::{self, File, OpenOptions},
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    fs::{self, File},
+    os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
 };
 
@@ -135,7 +136,11 @@ pub fn examine(host: &Host, path: &Path) -> Result<Examination> {
     objections.extend(held_by_others(host, &device, &family));
     objections.extend(backing(host, &device));
     objections.extend(no_writes(&device));
-    let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&node);
+    // What is refused anyway need not be waited for.
+    let held = match objections.is_empty() {
+        true => open_exclusively(&node, false),
+        false => try_exclusively(&node, false),
+    };
     let mut empty = None;
     match held {
         Ok(file) => {
@@ -169,8 +174,7 @@ pub fn clear(
         return Ok(Err(examination.objections));
     }
     let node = fs::canonicalize(path).map_err(io_error("follow", path))?;
-    let opened = OpenOptions::new().read(true).write(true).custom_flags(libc::O_EXCL).open(&node);
-    let file = match opened {
+    let file = match open_exclusively(&node, true) {
         Ok(file) => file,
         Err(error) => return Ok(Err(vec![not_open(&examination.device, &error)])),
     };

@@ -13,6 +13,7 @@ mod counters;
 mod device;
 mod direct_io;
 mod error;
+mod exclusive;
 mod filesystem;
 mod guard;
 mod identity;

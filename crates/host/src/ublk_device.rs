@@ -4,6 +4,7 @@
 use crate::{
     Changes, DeviceNumber, Error, Host, Made, Outcome, Result,
     error::io_error,
+    exclusive::try_exclusively,
     made::{end_process, process_runs, process_start},
     mounts::mounts,
     scratch::random_bits,
@@ -12,9 +13,9 @@ use crate::{
 };
 use rustix::mount::{UnmountFlags, unmount};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt},
     path::{Path, PathBuf},
     thread::sleep,
     time::{Duration, Instant},
@@ -188,13 +189,9 @@ fn take_away(
 /// Opens a device for ourselves alone: no filesystem, swap, array or volume is on it, in any
 /// namespace, and none can be put on it while it is held. Who only has it open is waited for.
 fn hold_alone(host: &Host, node: &Path) -> std::result::Result<Option<File>, String> {
-    let exclusively = || {
-        let mut how = OpenOptions::new();
-        how.read(true).custom_flags(libc::O_EXCL).open(node)
-    };
     let begun = Instant::now();
     loop {
-        let users = match exclusively() {
+        let users = match try_exclusively(node, false) {
             // It was never started, or the kernel has taken it away.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENXIO)) => {
                 return Ok(None);

@@ -279,6 +279,19 @@ fn a_device_held_by_another_program_is_refused() {
 }
 
 #[test]
+fn who_only_looks_at_a_device_is_waited_for() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("looked-at", Bytes::from_mib(16));
+    let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&device.node).unwrap();
+    let looking = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        drop(held);
+    });
+    assert_eq!(examine(&machine.host, &device.node).unwrap().objections, []);
+    looking.join().unwrap();
+}
+
+#[test]
 fn a_backing_file_in_use_elsewhere_is_refused() {
     let Some(mut machine) = machine() else { return };
     let device = machine.loop_device("shared", Bytes::from_mib(16));
