@@ -2,8 +2,10 @@
 //! each.
 
 mod cache;
+mod cpu_wait;
 mod generator;
 mod merging;
+mod no_free_request;
 mod read_before_write;
 mod stolen_cpu;
 mod unsteady;
@@ -28,15 +30,25 @@ pub struct Finding {
 }
 
 /// The names of all findings, each with a page in docs/finding/.
-pub const IDS: [&str; 6] =
-    [cache::ID, generator::ID, merging::ID, read_before_write::ID, stolen_cpu::ID, unsteady::ID];
+pub const IDS: [&str; 8] = [
+    cache::ID,
+    cpu_wait::ID,
+    generator::ID,
+    merging::ID,
+    no_free_request::ID,
+    read_before_write::ID,
+    stolen_cpu::ID,
+    unsteady::ID,
+];
 
 /// All that apply to a run.
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     [
         cache::find(run, analysis),
+        cpu_wait::find(run, analysis),
         generator::find(run, analysis),
         merging::find(analysis),
+        no_free_request::find(analysis),
         read_before_write::find(run, analysis),
         stolen_cpu::find(analysis),
         unsteady::find(run, analysis),

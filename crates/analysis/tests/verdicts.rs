@@ -219,6 +219,40 @@ fn trials_without_an_operation_count() {
     assert_eq!(verdict(&nowhere), None, "nothing against nothing is no 'no difference'");
 }
 
+/// All trials of a cell get these counters.
+fn count(run: &mut Run, cell: usize, counters: &[(&str, f64)]) {
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell == cell) {
+        let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
+        let values = counters.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+        measurement.counters = vec![record::CounterSample { at: 1.0, values }];
+    }
+}
+
+#[test]
+fn who_waited_for_a_processor_or_a_request_is_named() {
+    // A mean latency of a millisecond, 100,000 reads of 4 KiB a second.
+    let mut run = run(MACHINES[0], &[0.0], 5, 3);
+    for trial in &mut run.trials {
+        let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
+        measurement.job.reads.bytes = Bytes::from_kib(4) * measurement.job.reads.operations;
+    }
+    let found = |run: &Run, id: &str| {
+        let findings = Analysis::of(run).findings;
+        findings.into_iter().find(|found| found.id == id).map(|found| (found.cells, found.evidence))
+    };
+    count(&mut run, 0, &[("clients.cpu_wait_us", 90.0), ("uring.punted/s", 3e6)]);
+    count(&mut run, 1, &[("clients.cpu_wait_us", 200.0), ("uring.punted/s", 1e8)]);
+    let (cells, evidence) = found(&run, "cpu-wait").unwrap();
+    assert_eq!(cells, ["s1"]);
+    assert!(evidence.starts_with("up to 200 µs an operation"), "{evidence}");
+    let (cells, evidence) = found(&run, "no-free-request").unwrap();
+    assert_eq!(cells, ["s1"]);
+    assert!(evidence.contains("24 %") || evidence.contains("25 %"), "{evidence}");
+    count(&mut run, 1, &[]);
+    assert_eq!(found(&run, "cpu-wait"), None, "nothing counted, nothing said");
+    assert_eq!(found(&run, "no-free-request"), None);
+}
+
 #[test]
 fn a_cache_is_named_only_where_the_counters_can_tell() {
     let mut run = run(MACHINES[0], &[0.0], 5, 3);

@@ -57,8 +57,8 @@ impl Workload {
 }
 
 /// Operations that a client with a ring prepares before the kernel gets them. One call for all would
-/// be cheapest, but leaves the device idle meanwhile: measured on a loop device at depth 32, 8 gave 5 %
-/// more direct reads for 3 % more CPU time.
+/// be cheapest, but leaves the device idle meanwhile: measured at depth 32, 8 gave 5 % more direct
+/// reads for 3 % more CPU time.
 pub const HAND_OVER_AFTER: usize = 8;
 
 /// A set of like clients, each repeating one operation.

@@ -21,7 +21,8 @@ pub fn find(analysis: &Analysis) -> Option<Finding> {
     (!names.is_empty()).then(|| Finding {
         id: ID,
         statement: format!(
-            "Under {} the hypervisor gave this machine's CPU time to others: latencies are longer              than the storage's own.",
+            "Under {} the hypervisor gave this machine's CPU time to others: latencies are longer \
+             than the storage's own.",
             list(&names)
         ),
         evidence: format!("up to {most:.0} % of CPU time was stolen (%steal)"),

@@ -12,12 +12,14 @@ pub struct ExplainArgs {
 }
 
 /// Topic and page.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 14] = [
     ("cache", include_str!("../../../../docs/finding/cache.md")),
+    ("cpu-wait", include_str!("../../../../docs/finding/cpu-wait.md")),
     ("generator", include_str!("../../../../docs/finding/generator.md")),
     ("insert", include_str!("../../../../docs/workload/insert.md")),
     ("mariadb", include_str!("../../../../docs/server/mariadb.md")),
     ("merging", include_str!("../../../../docs/finding/merging.md")),
+    ("no-free-request", include_str!("../../../../docs/finding/no-free-request.md")),
     ("oltp", include_str!("../../../../docs/workload/oltp.md")),
     ("postgresql", include_str!("../../../../docs/server/postgresql.md")),
     ("read-before-write", include_str!("../../../../docs/finding/read-before-write.md")),

@@ -1,0 +1,35 @@
+//! More was outstanding than the queue has requests.
+
+use super::{Finding, cells, list};
+use crate::Analysis;
+
+pub const ID: &str = "no-free-request";
+
+/// Of the bytes, above which those who waited show in a 99th percentile.
+const SHARE: f64 = 0.01;
+
+pub fn find(analysis: &Analysis) -> Option<Finding> {
+    let mut names = Vec::new();
+    let mut most: f64 = 0.0;
+    for (name, summary) in cells(analysis) {
+        let waited = summary.counters.get("uring.punted/s").copied().unwrap_or(0.0);
+        let share = waited / summary.bytes_per_second.max(1.0);
+        if share > SHARE {
+            most = most.max(share);
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| Finding {
+        id: ID,
+        statement: format!(
+            "Under {} operations waited in io_uring's workers, most often for a free request \
+             (nr_requests): these are the longest latencies.",
+            list(&names)
+        ),
+        evidence: format!("workers moved up to {:.0} % of the bytes", most.min(1.0) * 100.0),
+        test: "repeat with a larger --queues, or with fewer outstanding (--clients times --depths): \
+               the 99th percentile must fall"
+            .to_owned(),
+        cells: names,
+    })
+}
