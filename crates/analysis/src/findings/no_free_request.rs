@@ -27,9 +27,10 @@ pub fn find(analysis: &Analysis) -> Option<Finding> {
             list(&names)
         ),
         evidence: format!("workers moved up to {:.0} % of the bytes", most.min(1.0) * 100.0),
-        test: "repeat with a larger --queues, or with fewer outstanding (--clients times --depths): \
+        test:
+            "repeat with a larger --queues, or with fewer outstanding (--clients times --depths): \
                the 99th percentile must fall"
-            .to_owned(),
+                .to_owned(),
         cells: names,
     })
 }

@@ -26,7 +26,8 @@ pub fn find(analysis: &Analysis) -> Option<Finding> {
             list(&names)
         ),
         evidence: format!("up to {most:.0} % of CPU time was stolen (%steal)"),
-        test: "repeat at a quieter hour, or on a machine of its own: latencies must fall".to_owned(),
+        test: "repeat at a quieter hour, or on a machine of its own: latencies must fall"
+            .to_owned(),
         cells: names,
     })
 }
