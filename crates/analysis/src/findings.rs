@@ -48,7 +48,7 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
         cpu_wait::find(run, analysis),
         generator::find(run, analysis),
         merging::find(analysis),
-        no_free_request::find(analysis),
+        no_free_request::find(run, analysis),
         read_before_write::find(run, analysis),
         stolen_cpu::find(analysis),
         unsteady::find(run, analysis),

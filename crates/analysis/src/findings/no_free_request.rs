@@ -2,16 +2,22 @@
 
 use super::{Finding, cells, list};
 use crate::Analysis;
+use record::Run;
 
 pub const ID: &str = "no-free-request";
 
 /// Of the bytes, above which those who waited show in a 99th percentile.
 const SHARE: f64 = 0.01;
 
-pub fn find(analysis: &Analysis) -> Option<Finding> {
+pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
     let mut names = Vec::new();
     let mut most: f64 = 0.0;
     for (name, summary) in cells(analysis) {
+        // The counter does not say whose bytes these are.
+        let workload = run.plan.workload_of(&run.plan.cells[summary.cell]);
+        if workload.is_err() || workload.is_ok_and(|(workload, _)| workload.background.is_some()) {
+            continue;
+        }
         let waited = summary.counters.get("uring.punted/s").copied().unwrap_or(0.0);
         let share = waited / summary.bytes_per_second.max(1.0);
         if share > SHARE {
