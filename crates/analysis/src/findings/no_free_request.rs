@@ -29,7 +29,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
         id: ID,
         statement: format!(
             "Under {} operations waited in io_uring's workers, most often for a free request \
-             (nr_requests): these are the longest latencies.",
+             (nr_requests): who waits there may wait for long.",
             list(&names)
         ),
         evidence: format!("workers moved up to {:.0} % of the bytes", most.min(1.0) * 100.0),
