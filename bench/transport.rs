@@ -60,7 +60,7 @@ fn main() -> Outcome<()> {
     println!("\nPaced: by how much completions were handed on after the model's time\n");
     println!("| profile | pattern | depth | IOPS | mean | p50 | p99 | max | server's processor |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|--:|");
-    for profile in ["hdd-15k", "raid10-8x15k-bbu", "ssd-sata-2018"] {
+    for profile in ["hdd-15k", "raid10-8x15k-bbu", "ssd-x25e", "ssd-sata-2018"] {
         with_device(profile, transport, |emulation| {
             for (pattern, depth) in [("randread", 1), ("randread", 32), ("randwrite", 32)] {
                 emulation.reset(1)?;
