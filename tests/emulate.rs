@@ -27,11 +27,14 @@ fn can_emulate(test: &str) -> bool {
 struct Device {
     node: PathBuf,
     state: PathBuf,
+    /// Where tests mount it.
+    point: PathBuf,
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--quiet").arg(&self.node).output();
+        // Not by its node: that may be another test's by now.
+        let _ = Command::new("umount").arg("--quiet").arg(&self.point).output();
         let _ = Command::new(env!("CARGO_BIN_EXE_spindle"))
             .args(["emulate", "stop", &self.name()])
             .env("SPINDLE_STATE", &self.state)
@@ -43,7 +46,8 @@ impl Device {
     fn up(place: &Place, words: &[&str]) -> Device {
         let words: Vec<&str> = [&["emulate"], words, &["--detach"]].concat();
         let ended = place.run(&words).expect(0);
-        Device { node: PathBuf::from(ended.out.trim()), state: place.state() }
+        let node = PathBuf::from(ended.out.trim());
+        Device { node, state: place.state(), point: place.path().join("mounted") }
     }
 
     fn name(&self) -> String {
@@ -197,7 +201,7 @@ fn a_device_with_a_filesystem_is_not_taken_away() {
     }
     let place = Place::new();
     let device = Device::up(&place, &["ssd-sata-2018", "--size", "64M", "--data", "memory"]);
-    let point = mounted(&place, &device, "ext4");
+    let point = mounted(&device, "ext4");
     std::fs::write(point.join("precious"), "data").unwrap();
     place.run(&["emulate", "stop"]).expect(1).complains_of(&["umount"]);
     // Its program is killed; its server goes on, and undoing does not end it under a mount.
@@ -210,8 +214,8 @@ fn a_device_with_a_filesystem_is_not_taken_away() {
 }
 
 /// A filesystem made on a device and mounted.
-fn mounted(place: &Place, device: &Device, kind: &str) -> PathBuf {
-    let point = place.path().join("mounted");
+fn mounted(device: &Device, kind: &str) -> PathBuf {
+    let point = device.point.clone();
     std::fs::create_dir_all(&point).unwrap();
     let made = Command::new(format!("mkfs.{kind}")).arg("-q").arg(&device.node).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -228,7 +232,7 @@ fn a_killed_server_hangs_nothing_and_all_is_cleared() {
     for kind in ["ext4", "xfs"] {
         let place = Place::new();
         let device = Device::up(&place, &["hdd-15k", "--size", "2G", "--data", "memory"]);
-        let point = mounted(&place, &device, kind);
+        let point = mounted(&device, kind);
         let (server, pid) = (device.number(&place, "server"), device.number(&place, "pid"));
         let mut writer = Command::new("fio")
             .args(["--name=w", "--rw=randwrite", "--bs=4k", "--size=64M", "--iodepth=32"])
