@@ -6,6 +6,7 @@ use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Sectors of a budget before the device's rate is known.
@@ -22,14 +23,23 @@ const RAISE_OTHERS: Nanos = Nanos::from_millis(3750);
 /// which wants throughput, and is not raised.
 const BURST: usize = 8;
 const BURST_INTERVAL: Nanos = Nanos::from_millis(180);
+/// A queue that begins within such a time of another is taken for the same application's, and joined to it.
+const JOINS_WITHIN: Nanos = Nanos::from_millis(600);
+/// On a rotational device not before it is so old.
+const JOINS_AFTER: Nanos = Nanos::from_millis(600);
 const TIMEOUT_ASYNC: Nanos = Nanos::from_millis(40);
 const SEEKY_JUMPS: u32 = 19;
+/// A queue that lost the device for having nothing there goes on with what was left of its budget
+/// if it comes back within so many times slice_idle of its last completion.
+const IN_TIME: u64 = 3;
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
 /// More than this in flight at once within so many samples: the device queues by itself.
 const TAGGED: u32 = 3;
 const TAG_SAMPLES: u32 = 32;
-/// A slice must last this long to say something about the device's rate.
+/// A slice must last this long to say something about the device's rate, and its queue have had so many
+/// requests: before, it is not known whether it is seeky.
 const RATE_TIME: Nanos = Nanos::from_millis(20);
+const RATE_REQUESTS: u64 = 32;
 /// Asynchronous requests' part of the tags while somebody's weight is raised.
 const LEAST_SIXTEENTHS: u32 = 3;
 /// Tags lie in words, of which who has too many gets one in each.
@@ -62,6 +72,8 @@ struct Share {
     in_burst: bool,
     /// Its next request, where that is not the nearest.
     next: Option<Rq>,
+    /// What was left of its budget when it lost the device for having nothing there.
+    left: Option<u64>,
 }
 
 /// Queues that began shortly after one another.
@@ -85,7 +97,24 @@ impl Burst {
     }
 }
 
-/// The scheduler as of 6.12, without injection, queue merging and soft real-time raising.
+/// The queue that those are joined to which begin soon after it.
+#[derive(Debug)]
+struct Source {
+    q: Q,
+    begun: Nanos,
+    class: IoClass,
+    level: u8,
+}
+
+/// What a process's queue will be joined to.
+#[derive(Debug)]
+struct Join {
+    source: Q,
+    begun: Nanos,
+}
+
+/// The scheduler as of 6.12, without injection, merging of cooperating queues and soft real-time
+/// raising.
 #[derive(Debug)]
 pub(crate) struct Bfq {
     queues: Queues,
@@ -94,7 +123,11 @@ pub(crate) struct Bfq {
     active: Option<Q>,
     active_since: Nanos,
     idle_until: Option<Nanos>,
+    /// Who came back in time, and so is next.
+    returned: Option<Q>,
     burst: Burst,
+    source: Option<Source>,
+    joins: BTreeMap<u32, Join>,
     max_budget: u64,
     fixed_budget: bool,
     rate: Option<f64>,
@@ -114,13 +147,16 @@ impl Bfq {
         let tunables = &config.tunables;
         let fixed = tunables.get("max_budget");
         Bfq {
-            queues: Queues::new(Settings::new(config)),
+            queues: Queues::new(Settings { thinks_first: true, ..Settings::new(config) }),
             shares: Vec::new(),
             virtual_time: [0; 3],
             active: None,
             active_since: Nanos::ZERO,
             idle_until: None,
+            returned: None,
             burst: Burst::default(),
+            source: None,
+            joins: BTreeMap::new(),
             max_budget: if fixed == 0 { FIRST_BUDGET } else { fixed },
             fixed_budget: fixed != 0,
             rate: None,
@@ -170,20 +206,42 @@ impl Bfq {
         if !queue.sync || idle == Nanos::ZERO || queue.class == IoClass::Idle {
             return None;
         }
-        let slow = queue.think.is_valid() && queue.think.value() > idle.0;
+        let slow = self.is_slow(q);
         let seeky = self.is_seeky(q);
+        let needed = self.strict || (!slow && self.is_asymmetric());
+        let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
+        let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
+        (needed || self.is_worth_a_wait(q)).then_some(wait)
+    }
+
+    /// It thinks for longer than half the time for which it would be waited for. (Paolo Valente, "block,
+    /// bfq: use half slice_idle as a threshold to check short ttime", 2021.)
+    fn is_slow(&self, q: Q) -> bool {
+        let think = &self.queues[q].think;
+        think.is_valid() && think.value() > self.queues.settings.slice_idle.0 / 2
+    }
+
+    /// The weights of who has requests, or was served beyond the present, in the class of `q`; and its own.
+    fn weights_beside(&self, q: Q) -> u64 {
+        let class = self.queues[q].class;
+        let time = self.virtual_time[class as usize];
+        let runs = |share: &Share| share.waiting || share.finish > time;
+        (0..self.shares.len())
+            .filter(|other| *other == q || runs(&self.shares[*other]))
+            .filter(|other| self.queues[*other].class == class)
+            .map(|other| self.weight(other))
+            .sum()
+    }
+
+    /// Whether waiting for more from an empty queue serves the throughput.
+    fn is_worth_a_wait(&self, q: Q) -> bool {
         // While a raised queue is busy, waiting for throughput would keep it from its due: seen on
         // 6.18, where sixteen new readers keep a disk's queue full with low_latency and not without.
         let anyone_raised =
             (0..self.shares.len()).any(|other| self.is_busy(other) && self.is_raised(other));
-        let for_throughput = !anyone_raised
-            && !self.shares[q].in_burst
-            && ((self.rotational && !self.tagged)
-                || (!seeky && !slow && (self.rotational || !self.tagged)));
-        let needed = self.strict || (!slow && self.is_asymmetric());
-        let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
-        let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
-        (for_throughput || needed).then_some(wait)
+        let goes_on = !self.is_seeky(q) && !self.is_slow(q);
+        !anyone_raised
+            && ((self.rotational && !self.tagged) || (goes_on && (self.rotational || !self.tagged)))
     }
 
     /// A queue gets requests again: it enters at the virtual time, or where it ended if that is
@@ -192,6 +250,7 @@ impl Bfq {
         if self.shares[q].waiting || self.active == Some(q) {
             return;
         }
+        self.shares[q].left = None;
         let weight = self.weight(q);
         let max_budget = self.max_budget;
         let class = self.queues[q].class as usize;
@@ -208,6 +267,9 @@ impl Bfq {
 
     /// Of the first class that has any: those whose service may have started, the earliest finish.
     fn next_queue(&mut self) -> Option<Q> {
+        if let Some(q) = self.returned.take().filter(|q| self.shares[*q].waiting) {
+            return Some(q);
+        }
         let waiting = |q: &Q| self.shares[*q].waiting;
         let class = (0..self.shares.len()).filter(waiting).map(|q| self.queues[q].class).min()?;
         let of_class: Vec<Q> = (0..self.shares.len())
@@ -225,6 +287,7 @@ impl Bfq {
         self.shares[q].served = 0;
         self.queues[q].sent = 0;
         self.queues[q].fifo_seen = false;
+        self.queues[q].in_service = true;
         self.active = Some(q);
         self.active_since = now;
         self.idle_until = None;
@@ -233,6 +296,7 @@ impl Bfq {
     fn expire(&mut self, reason: Reason, now: Nanos) {
         self.idle_until = None;
         let Some(q) = self.active.take() else { return };
+        self.queues[q].in_service = false;
         let sync = self.queues[q].sync;
         self.measure_rate(q, now);
         let weight = self.weight(q);
@@ -240,10 +304,42 @@ impl Bfq {
         let share = &mut self.shares[q];
         let charge = if sync { share.served } else { share.served * ASYNC_CHARGE };
         share.finish = share.start + (charge << SHIFT) / weight;
+        let left = share.budget.saturating_sub(share.served).min(next);
         share.budget = next;
         if !self.queues[q].is_empty() {
             self.enter(q);
+        } else if sync && !matches!(reason, Reason::Timeout | Reason::Exhausted) {
+            share.left = Some(left).filter(|left| *left > 0);
         }
+    }
+
+    /// A queue that lost the device for having nothing there is back soon: it goes on where it ended,
+    /// with what was left of its budget, and takes the device from who has it now. (Seen in the
+    /// kernel's own trace, 6.18.)
+    fn returns(&mut self, q: Q, now: Nanos) -> bool {
+        let Some(left) = self.shares[q].left.take() else { return false };
+        let limit = self.queues.settings.slice_idle * IN_TIME;
+        let in_time = self.queues[q].last_done.is_some_and(|done| now <= done + limit);
+        let Some(active) = self.active.filter(|_| in_time) else { return false };
+        let (new, old) = (&self.queues[q], &self.queues[active]);
+        if new.class > old.class || self.is_raised(active) && !self.is_raised(q) {
+            return false;
+        }
+        let weight = self.weight(q);
+        let share = &mut self.shares[q];
+        (share.budget, share.start) = (left, share.finish);
+        share.finish = share.start + (left << SHIFT) / weight;
+        share.waiting = true;
+        let (class, finish) = (self.queues[q].class, share.finish);
+        let before = |other: Q| {
+            self.shares[other].waiting
+                && self.queues[other].class == class
+                && self.shares[other].finish < finish
+        };
+        if !(0..self.shares.len()).any(before) {
+            self.returned = Some(q);
+        }
+        true
     }
 
     fn next_budget(&self, q: Q, reason: Reason) -> u64 {
@@ -267,7 +363,8 @@ impl Bfq {
     /// The largest budget is what the device moves in timeout_sync at its best.
     fn measure_rate(&mut self, q: Q, now: Nanos) {
         let time = now.saturating_sub(self.active_since);
-        if self.fixed_budget || time < RATE_TIME || self.is_seeky(q) {
+        let known = self.queues[q].requests >= RATE_REQUESTS;
+        if self.fixed_budget || time < RATE_TIME || !known || self.is_seeky(q) {
             return;
         }
         let sample = self.shares[q].served as f64 / time.as_secs_f64();
@@ -343,6 +440,42 @@ impl Bfq {
         }
     }
 
+    /// Queues that begin soon after one another are one application's, and need no protection from
+    /// one another: before flash the later one is the first one's at once; a rotational device's when
+    /// it has been seen for a while, unless waiting for it is worth while. (Paolo Valente, "block, bfq:
+    /// merge bursts of newly-created queues", 2021; seen in the kernel's own trace, 6.18.)
+    fn join(&mut self, context: &Context, now: Nanos) {
+        let process = context.process;
+        let Some(q) = self.queues.find(context, true) else {
+            let kind = (context.class, context.level);
+            let like = |source: &&Source| {
+                now <= source.begun + JOINS_WITHIN && (source.class, source.level) == kind
+            };
+            match self.source.as_ref().filter(like).map(|source| source.q) {
+                Some(source) if !self.rotational && self.tagged => {
+                    self.queues.join(process, source);
+                }
+                Some(source) => {
+                    self.joins.insert(process, Join { source, begun: now });
+                }
+                None => {
+                    let (q, (class, level)) = (self.queues.all.len(), kind);
+                    self.source = Some(Source { q, begun: now, class, level });
+                }
+            }
+            return;
+        };
+        if self.joins.get(&process).is_some_and(|join| join.begun + JOINS_AFTER <= now)
+            && !self.is_worth_a_wait(q)
+            && let Some(Join { source, .. }) = self.joins.remove(&process)
+        {
+            self.queues.join(process, source);
+            let raised = self.shares[q].raised_until;
+            let until = &mut self.shares[source].raised_until;
+            *until = raised.max(*until);
+        }
+    }
+
     fn preempts(&self, q: Q) -> bool {
         let Some(active) = self.active.filter(|active| *active != q) else { return false };
         let (new, old) = (&self.queues[q], &self.queues[active]);
@@ -401,6 +534,9 @@ impl Scheduler for Bfq {
     fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         self.now = now;
         let sync = requests[rq].sync;
+        if sync {
+            self.join(&requests[rq].context, now);
+        }
         let q = self.queues.insert(rq, sync, requests, now);
         self.shares.resize(self.queues.all.len(), Share::default());
         if let Some(next) = self.shares[q].next
@@ -409,7 +545,7 @@ impl Scheduler for Bfq {
             self.shares[q].next = Some(rq);
         }
         self.consider_raising(q, now);
-        let preempts = self.preempts(q);
+        let preempts = self.returns(q, now) || self.preempts(q);
         self.enter(q);
         if preempts {
             self.expire(Reason::Preempted, now);
@@ -426,15 +562,8 @@ impl Scheduler for Bfq {
         match self.select(requests, now) {
             Ok((q, rq)) => {
                 let count = requests[rq].count;
-                // For who has requests, and who was served beyond the present, time runs.
-                let time = self.virtual_time[self.queues[q].class as usize];
-                let runs = |share: &Share| share.waiting || share.finish > time;
-                let busy = (0..self.shares.len())
-                    .filter(|other| *other == q || runs(&self.shares[*other]))
-                    .filter(|other| self.queues[*other].class == self.queues[q].class);
-                let weights: u64 = busy.map(|other| self.weight(other)).sum();
                 let class = self.queues[q].class as usize;
-                self.virtual_time[class] += (count << SHIFT) / weights.max(1);
+                self.virtual_time[class] += (count << SHIFT) / self.weights_beside(q).max(1);
                 self.shares[q].served += count;
                 self.queues.send(rq, requests);
                 self.look_for_overdue(q, requests, now);
@@ -487,8 +616,8 @@ impl Scheduler for Bfq {
         self.queues.absorbed(into, gone, requests);
     }
 
-    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised. A queue that has
-    /// all of these to itself gets next to nothing when it asks for more, and then sleeps with that.
+    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised. Of these a queue has
+    /// as its weight is to all; when it asks for more it gets next to nothing, and then sleeps with that.
     fn tag_limit(&self, class: TagClass, context: &Context, plugged: u32) -> u32 {
         let raised = (0..self.shares.len()).any(|q| self.is_busy(q) && self.is_raised(q));
         let sixteenths = match (class, raised) {
@@ -500,8 +629,10 @@ impl Scheduler for Bfq {
         };
         let limit = (self.nr_requests * sixteenths / 16).max(1);
         let sync = class != TagClass::Async;
-        let its = self.queues.find(context, sync).map_or(0, |q| self.queues[q].depth());
-        match its + plugged >= limit {
+        let Some(q) = self.queues.find(context, sync) else { return limit };
+        let (weight, all) = (self.weight(q), self.weights_beside(q).max(1));
+        let its_part = ((u64::from(limit) * weight + all / 2) / all) as u32;
+        match self.queues[q].depth() + plugged >= its_part {
             true => (self.nr_requests / TAGS_A_WORD).max(TAG_WORDS_LEAST).min(limit),
             false => limit,
         }
@@ -512,8 +643,11 @@ impl Scheduler for Bfq {
         for share in &mut self.shares {
             (share.waiting, share.next) = (false, None);
         }
-        self.active = None;
+        if let Some(q) = self.active.take() {
+            self.queues[q].in_service = false;
+        }
         self.idle_until = None;
+        self.returned = None;
     }
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Settings {
     pub sorting: bool,
     /// Whether an empty queue may keep the device.
     pub waiting: bool,
+    /// Whether a new queue counts as one that thought for long before its first request.
+    pub thinks_first: bool,
 }
 
 impl Settings {
@@ -46,6 +48,7 @@ impl Settings {
             slice_idle: if config.waiting { ms("slice_idle") } else { Nanos::ZERO },
             waiting: config.waiting,
             sorting: config.sorting,
+            thinks_first: false,
         }
     }
 
@@ -71,6 +74,8 @@ pub(super) struct Queue {
     pub fifo: Fifo,
     /// Sent and not yet complete.
     pub in_flight: u32,
+    /// That it had so far.
+    pub requests: u64,
     /// Sent in this slice.
     pub sent: u32,
     pub slice_end: Option<Nanos>,
@@ -84,6 +89,8 @@ pub(super) struct Queue {
     pub last_done: Option<Nanos>,
     /// Had four or more queued at once since its slice began.
     pub deep: bool,
+    /// Has the device: what it thinks then does not count.
+    pub in_service: bool,
 }
 
 impl Queue {
@@ -146,6 +153,11 @@ impl Queues {
         }
     }
 
+    /// From now on a process's sync requests go to this queue.
+    pub fn join(&mut self, process: u32, q: Q) {
+        self.by_process.insert(process, q);
+    }
+
     fn find_or_make(&mut self, context: &Context, sync: bool) -> Q {
         let next = self.all.len();
         let q = match sync {
@@ -177,9 +189,13 @@ impl Queues {
             };
         let queue = &mut self.all[q];
         if sync {
-            if let Some(done) = queue.last_done.filter(|_| queue.in_flight == 0) {
-                let most = settings.slice_idle * 2;
-                queue.think.add(now.saturating_sub(done).min(most).0);
+            let most = settings.slice_idle * 2;
+            let thought = match queue.last_done {
+                Some(done) => Some(now.saturating_sub(done).min(most)),
+                None => Some(most).filter(|_| settings.thinks_first && queue.is_empty()),
+            };
+            if let Some(thought) = thought.filter(|_| queue.in_flight == 0 && !queue.in_service) {
+                queue.think.add(thought.0);
             }
             let jump = queue.last_end.map_or(0, |end| end.abs_diff(request.start));
             if queue.last_end.is_some() {
@@ -188,6 +204,7 @@ impl Queues {
             queue.jumps = queue.jumps << 1 | u32::from(jump > 800);
             queue.last_end = Some(request.end());
         }
+        queue.requests += 1;
         queue.sorted.insert(request.start, rq);
         queue.fifo.push(&mut self.links, rq);
         queue.deep |= queue.depth() >= 4;
