@@ -23,7 +23,8 @@ const RAISE_OTHERS: Nanos = Nanos::from_millis(3750);
 /// which wants throughput, and is not raised.
 const BURST: usize = 8;
 const BURST_INTERVAL: Nanos = Nanos::from_millis(180);
-/// A queue that begins within such a time of another is taken for the same application's, and joined to it.
+/// A queue that begins within such a time of another is taken for the same application's, and joined
+/// to it.
 const JOINS_WITHIN: Nanos = Nanos::from_millis(600);
 /// On a rotational device not before it is so old.
 const JOINS_AFTER: Nanos = Nanos::from_millis(600);
@@ -36,8 +37,8 @@ const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
 /// More than this in flight at once within so many samples: the device queues by itself.
 const TAGGED: u32 = 3;
 const TAG_SAMPLES: u32 = 32;
-/// A slice must last this long to say something about the device's rate, and its queue have had so many
-/// requests: before, it is not known whether it is seeky.
+/// A slice must last this long to say something about the device's rate, and its queue have had so
+/// many requests: before, it is not known whether it is seeky.
 const RATE_TIME: Nanos = Nanos::from_millis(20);
 const RATE_REQUESTS: u64 = 32;
 /// Asynchronous requests' part of the tags while somebody's weight is raised.
@@ -214,14 +215,15 @@ impl Bfq {
         (needed || self.is_worth_a_wait(q)).then_some(wait)
     }
 
-    /// It thinks for longer than half the time for which it would be waited for. (Paolo Valente, "block,
-    /// bfq: use half slice_idle as a threshold to check short ttime", 2021.)
+    /// It thinks for longer than half the time for which it would be waited for. (Paolo Valente,
+    /// "block, bfq: use half slice_idle as a threshold to check short ttime", 2021.)
     fn is_slow(&self, q: Q) -> bool {
         let think = &self.queues[q].think;
         think.is_valid() && think.value() > self.queues.settings.slice_idle.0 / 2
     }
 
-    /// The weights of who has requests, or was served beyond the present, in the class of `q`; and its own.
+    /// The weights of who has requests, or was served beyond the present, in the class of `q`; and
+    /// its own.
     fn weights_beside(&self, q: Q) -> u64 {
         let class = self.queues[q].class;
         let time = self.virtual_time[class as usize];
@@ -441,9 +443,9 @@ impl Bfq {
     }
 
     /// Queues that begin soon after one another are one application's, and need no protection from
-    /// one another: before flash the later one is the first one's at once; a rotational device's when
-    /// it has been seen for a while, unless waiting for it is worth while. (Paolo Valente, "block, bfq:
-    /// merge bursts of newly-created queues", 2021; seen in the kernel's own trace, 6.18.)
+    /// one another: before flash who begins later uses the first one's queue at once; before a
+    /// rotational device after a while, unless it is worth a wait. (Paolo Valente, "block, bfq: merge
+    /// bursts of newly-created queues", 2021; seen in the kernel's own trace, 6.18.)
     fn join(&mut self, context: &Context, now: Nanos) {
         let process = context.process;
         let Some(q) = self.queues.find(context, true) else {
@@ -616,8 +618,9 @@ impl Scheduler for Bfq {
         self.queues.absorbed(into, gone, requests);
     }
 
-    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised. Of these a queue has
-    /// as its weight is to all; when it asks for more it gets next to nothing, and then sleeps with that.
+    /// Async 50 %, sync writes 75 %; 18 and 37 % while somebody's weight is raised. Of these a queue
+    /// has as its weight is to all; when it asks for more it gets next to nothing, and then sleeps
+    /// with that.
     fn tag_limit(&self, class: TagClass, context: &Context, plugged: u32) -> u32 {
         let raised = (0..self.shares.len()).any(|q| self.is_busy(q) && self.is_raised(q));
         let sixteenths = match (class, raised) {
@@ -629,10 +632,13 @@ impl Scheduler for Bfq {
         };
         let limit = (self.nr_requests * sixteenths / 16).max(1);
         let sync = class != TagClass::Async;
-        let Some(q) = self.queues.find(context, sync) else { return limit };
-        let (weight, all) = (self.weight(q), self.weights_beside(q).max(1));
-        let its_part = ((u64::from(limit) * weight + all / 2) / all) as u32;
-        match self.queues[q].depth() + plugged >= its_part {
+        let part = |q: Q| {
+            let (weight, all) = (self.weight(q), self.weights_beside(q).max(1));
+            ((u64::from(limit) * weight + all / 2) / all) as u32
+        };
+        let queue = self.queues.find(context, sync);
+        let (its, most) = queue.map_or((0, limit), |q| (self.queues[q].depth(), part(q)));
+        match its + plugged >= most {
             true => (self.nr_requests / TAGS_A_WORD).max(TAG_WORDS_LEAST).min(limit),
             false => limit,
         }
