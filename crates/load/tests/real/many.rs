@@ -14,6 +14,12 @@ fn children() -> Vec<i32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
 }
 
+/// Whether it has not ended: one that has keeps its number until it is waited for.
+fn runs(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| !rest.starts_with('Z'))
+}
+
 /// A thread's or process's I/O priority, by the kernel's number.
 fn priority(task: i32) -> i64 {
     // SAFETY: integers only.
@@ -29,8 +35,10 @@ fn processes_are_processes_and_end_with_the_trial() {
     let mut seen = Vec::new();
     let measurement = trial
         .run_with(&target, &AtomicBool::new(false), &mut |live| {
-            if live.at < 1.05 {
-                seen = children().into_iter().map(|pid| (pid, priority(pid))).collect();
+            // Where the machine stalled we look when they have ended, and have no priority.
+            let looked: Vec<_> = children().into_iter().map(|pid| (pid, priority(pid))).collect();
+            if live.at < 1.05 && looked.iter().all(|(pid, _)| runs(*pid)) {
+                seen = looked;
             }
         })
         .unwrap();
