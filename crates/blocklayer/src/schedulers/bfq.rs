@@ -215,8 +215,7 @@ impl Bfq {
         (needed || self.is_worth_a_wait(q)).then_some(wait)
     }
 
-    /// It thinks for longer than half the time for which it would be waited for. (Paolo Valente,
-    /// "block, bfq: use half slice_idle as a threshold to check short ttime", 2021.)
+    /// It thinks for longer than half the time for which it would be waited for.
     fn is_slow(&self, q: Q) -> bool {
         let think = &self.queues[q].think;
         think.is_valid() && think.value() > self.queues.settings.slice_idle.0 / 2
