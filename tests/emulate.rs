@@ -23,6 +23,20 @@ fn can_emulate(test: &str) -> bool {
     has_loop_devices(test)
 }
 
+/// Whether FUSE may go over io_uring here.
+const FUSE_URING: &str = "/sys/module/fuse/parameters/enable_uring";
+
+/// The transports that this host can have, the one that it takes by itself first.
+fn transports(test: &str) -> Vec<&'static str> {
+    let there = [("ublk", "/dev/ublk-control"), ("fuse-uring", FUSE_URING), ("fuse", "/dev/fuse")];
+    let (there, missing): (Vec<_>, Vec<_>) =
+        there.into_iter().partition(|(_, path)| Path::new(path).exists());
+    for (transport, path) in missing {
+        println!("{test}: {transport} is not tested: needs {path}");
+    }
+    there.into_iter().map(|(transport, _)| transport).collect()
+}
+
 /// A device of a detached program; stopped in the end, whatever became of the test.
 struct Device {
     node: PathBuf,
@@ -80,7 +94,10 @@ impl Device {
 
 /// A block that O_DIRECT takes.
 #[repr(align(4096))]
-struct Block([u8; 4096]);
+struct Block<const LENGTH: usize = 4096>([u8; LENGTH]);
+
+/// The largest request.
+const LARGEST: usize = 1 << 20;
 
 /// Kills a process and waits until it holds nothing any more: on a busy machine dying takes time.
 #[track_caller]
@@ -126,7 +143,8 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 #[test]
 fn several_devices_hold_their_own_data_and_go_when_stopped() {
-    if !can_emulate("several_devices_hold_their_own_data_and_go_when_stopped") {
+    let test = "several_devices_hold_their_own_data_and_go_when_stopped";
+    if !can_emulate(test) {
         return;
     }
     let place = Place::new();
@@ -148,8 +166,8 @@ fn several_devices_hold_their_own_data_and_go_when_stopped() {
         assert!(block.0.iter().all(|it| *it == byte));
     }
     for device in [&disk, &flash] {
-        let ublk = Path::new("/dev/ublk-control").exists();
-        assert_eq!(device.record(&place)["transport"], if ublk { "ublk" } else { "fuse+loop" });
+        let transport = device.record(&place)["transport"].as_str().unwrap().to_owned();
+        assert_eq!(transport.trim_end_matches("+loop"), transports(test)[0]);
     }
     let list = place.run(&["emulate", "list"]).expect(0);
     assert!(list.out.contains(&disk.name()) && list.out.contains(&flash.name()), "{}", list.out);
@@ -162,13 +180,63 @@ fn several_devices_hold_their_own_data_and_go_when_stopped() {
 }
 
 #[test]
-fn discarded_room_comes_back_and_a_users_file_is_kept() {
-    if !can_emulate("discarded_room_comes_back_and_a_users_file_is_kept") {
+fn every_transport_moves_small_and_large_requests_and_all_at_once() {
+    let test = "every_transport_moves_small_and_large_requests_and_all_at_once";
+    if !can_emulate(test) {
         return;
     }
     let place = Place::new();
+    let folder = place.path().to_str().unwrap().to_owned();
+    for transport in transports(test) {
+        for data in ["memory", &folder] {
+            let words = ["ssd-sata-2018", "--size", "256M", "--data", data];
+            let device = Device::up(&place, &[&words[..], &["--transport", transport]].concat());
+            let file = device.open();
+            let mut large = Box::new(Block([0; LARGEST]));
+            for (index, byte) in large.0.iter_mut().enumerate() {
+                *byte = (index / 512) as u8;
+            }
+            let at = (200 << 20) + 4096;
+            file.write_all_at(&large.0, at).unwrap();
+            let mut small = Block([0; 4096]);
+            file.read_exact_at(&mut small.0, at + 8192).unwrap();
+            assert!(small.0 == large.0[8192..12288], "{transport}, {data}: a part of it");
+            file.write_all_at(&Block([9; 4096]).0, at + 4096).unwrap();
+            large.0[4096..8192].fill(9);
+            let mut read = Box::new(Block([0; LARGEST]));
+            file.read_exact_at(&mut read.0, at).unwrap();
+            assert!(read.0 == large.0, "{transport}, {data}: with a small one in it");
+            drop(file);
+            let checked = Command::new("fio")
+                .args(["--name=v", "--rw=randwrite", "--bsrange=4k-512k", "--size=64M"])
+                .args(["--ioengine=libaio", "--iodepth=64", "--direct=1", "--numjobs=2"])
+                .args(["--offset_increment=64M", "--verify=crc32c", "--verify_fatal=1"])
+                .arg(format!("--filename={}", device.node.display()))
+                .output()
+                .unwrap();
+            assert!(checked.status.success(), "{transport}, {data}: {checked:?}");
+        }
+    }
+    place.run(&["emulate", "stop", "all"]).expect(0);
+    nothing_is_left(&place);
+}
+
+#[test]
+fn discarded_room_comes_back_and_a_users_file_is_kept() {
+    let test = "discarded_room_comes_back_and_a_users_file_is_kept";
+    if !can_emulate(test) {
+        return;
+    }
+    for transport in transports(test) {
+        discarded_room_comes_back_and_a_users_file_is_kept_over(transport);
+    }
+}
+
+fn discarded_room_comes_back_and_a_users_file_is_kept_over(transport: &str) {
+    let place = Place::new();
     let path = place.path().join("image");
-    let words = ["ssd-sata-2018", "--size", "64M", "--data", path.to_str().unwrap()];
+    let image = path.to_str().unwrap();
+    let words = ["ssd-sata-2018", "--size", "64M", "--data", image, "--transport", transport];
     let device = Device::up(&place, &words);
     let taken = || std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
     let mut file = OpenOptions::new().write(true).open(&device.node).unwrap();
@@ -226,12 +294,17 @@ fn mounted(device: &Device, kind: &str) -> PathBuf {
 
 #[test]
 fn a_killed_server_hangs_nothing_and_all_is_cleared() {
-    if !can_emulate("a_killed_server_hangs_nothing_and_all_is_cleared") {
+    let test = "a_killed_server_hangs_nothing_and_all_is_cleared";
+    if !can_emulate(test) {
         return;
     }
-    for kind in ["ext4", "xfs"] {
+    let kinds = ["ext4", "xfs"];
+    for (kind, transport) in
+        kinds.into_iter().flat_map(|kind| transports(test).into_iter().map(move |it| (kind, it)))
+    {
         let place = Place::new();
-        let device = Device::up(&place, &["hdd-15k", "--size", "2G", "--data", "memory"]);
+        let words = ["hdd-15k", "--size", "2G", "--data", "memory", "--transport", transport];
+        let device = Device::up(&place, &words);
         let point = mounted(&device, kind);
         let (server, pid) = (device.number(&place, "server"), device.number(&place, "pid"));
         let mut writer = Command::new("fio")
@@ -249,18 +322,21 @@ fn a_killed_server_hangs_nothing_and_all_is_cleared() {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_secs(4));
-        assert!(writer.try_wait().unwrap().is_none(), "{kind}: it writes");
+        assert!(writer.try_wait().unwrap().is_none(), "{kind}, {transport}: it writes");
         // Both at once: nobody is left to clear up.
         kill(pid);
         kill(server);
         let begun = Instant::now();
         while writer.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{kind}: the writer hangs");
+            assert!(
+                begun.elapsed() < Duration::from_secs(20),
+                "{kind}, {transport}: the writer hangs"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         let undone = place.run(&["undo"]).expect(0);
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-        assert!(!mounts.contains(point.to_str().unwrap()), "{kind}: {}", undone.out);
+        assert!(!mounts.contains(point.to_str().unwrap()), "{kind}, {transport}: {}", undone.out);
         nothing_is_left(&place);
     }
 }
@@ -270,12 +346,15 @@ fn a_program_whose_server_dies_clears_up_itself() {
     if !can_emulate("a_program_whose_server_dies_clears_up_itself") {
         return;
     }
-    let place = Place::new();
-    let device = Device::up(&place, &["hdd-15k", "--data", "memory"]);
-    let (server, pid) = (device.number(&place, "server"), device.number(&place, "pid"));
-    kill(server);
-    until("the program's end", || !Path::new(&format!("/proc/{pid}")).exists());
-    nothing_is_left(&place);
+    for transport in transports("a_program_whose_server_dies_clears_up_itself") {
+        let place = Place::new();
+        let words = ["hdd-15k", "--data", "memory", "--transport", transport];
+        let device = Device::up(&place, &words);
+        let (server, pid) = (device.number(&place, "server"), device.number(&place, "pid"));
+        kill(server);
+        until("the program's end", || !Path::new(&format!("/proc/{pid}")).exists());
+        nothing_is_left(&place);
+    }
 }
 
 /// A quick comparison in the emulated world.
@@ -360,6 +439,8 @@ fn killed_comparisons_leave_nothing_that_undo_does_not_clear() {
     let place = Place::new();
     let mut words = vec!["compare", "emulated:hdd-15k,data=memory", "--filesystems", "ext4,xfs"];
     words.extend(["--size", "16M", "--rounds", "50", "--measure", "500ms", "--quiet"]);
+    let switched = || std::fs::read_to_string(FUSE_URING).unwrap_or_default();
+    let before = switched();
     let mut stream = random::Stream::new(2, "moments of killing");
     for kill in 0..12 {
         let mut child =
@@ -374,6 +455,8 @@ fn killed_comparisons_leave_nothing_that_undo_does_not_clear() {
         place.run(&["undo"]).expect(0);
         nothing_is_left(&place);
     }
+    // Other tests have it switched on for a moment, too.
+    until("FUSE's io_uring being as it was", || switched() == before);
 }
 
 #[test]
@@ -402,9 +485,9 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
     place
         .run(&["emulate", "hdd-15k", "--transport", "nbd"])
         .expect(2)
-        .complains_of(&["ublk or fuse"]);
+        .complains_of(&["ublk, fuse-uring or fuse"]);
     let word = "emulated:hdd-15k,data=memory,transport=nbd";
-    place.run(&["compare", word]).expect(2).complains_of(&["ublk or fuse"]);
+    place.run(&["compare", word]).expect(2).complains_of(&["ublk, fuse-uring or fuse"]);
     if !Path::new("/dev/ublk-control").exists() {
         let ublk = ["emulate", "hdd-15k", "--transport", "ublk"];
         place.run(&ublk).expect(1).complains_of(&["ublk_drv", "leave --transport out"]);

@@ -28,7 +28,11 @@ pub enum Place {
 pub struct Data {
     file: File,
     size: Bytes,
+    in_memory: bool,
 }
+
+/// So much is moved within memory in some 20 µs.
+const SOON_MOVED: Bytes = Bytes::from_kib(128);
 
 impl Data {
     /// Opens the place, `size` long; nobody else may emulate on the same file.
@@ -40,7 +44,7 @@ impl Data {
         if file.metadata()?.len() < size.0 {
             ftruncate(&file, size.0)?;
         }
-        Ok(Data { file, size })
+        Ok(Data { file, size, in_memory: *place == Place::Memory })
     }
 
     /// How long they are.
@@ -56,6 +60,11 @@ impl Data {
     /// Whether a range lies inside.
     pub fn holds(&self, offset: u64, length: u64) -> bool {
         offset.checked_add(length).is_some_and(|end| end <= self.size.0)
+    }
+
+    /// Whether so much is moved sooner than another thread is woken for it. A file may make one wait.
+    pub fn is_soon_moved(&self, length: u64) -> bool {
+        self.in_memory && length <= SOON_MOVED.0
     }
 
     /// Fills `buffer` from `offset`.

@@ -155,11 +155,11 @@ impl Emulation {
         };
         let laid = match transport {
             Transport::Ublk => Laid::Ublk(changes.add_ublk(server, &name, options)?),
-            Transport::Fuse => {
+            Transport::FuseUring | Transport::Fuse => {
                 let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
                 let folder = changes.scratch_folder(&beside)?;
                 changes.started_server(server, &name, &folder, SOURCE)?;
-                Laid::Fuse(folder.path)
+                Laid::Fuse { point: folder.path, over_uring: transport == Transport::FuseUring }
             }
         };
         let begin = Begin {
@@ -169,15 +169,19 @@ impl Emulation {
             place,
             way: laid.way(depth),
         };
-        let spins = match ask(&mut talk, &Order::Begin(begin))? {
+        let begin = Order::Begin(begin);
+        let begun = match transport {
+            Transport::FuseUring => changes.with_fuse_uring(|_| ask(&mut talk, &begin))?,
+            Transport::Ublk | Transport::Fuse => ask(&mut talk, &begin),
+        };
+        let spins = match begun? {
             Answer::Serving { spins } => spins,
             other => return Err(unexpected(&other)),
         };
         let (node, number, confirmation) = laid.finish(changes, size)?;
-        let ublk_loadable = match (transport, wanted.transport) {
-            (Transport::Fuse, None) => ublk_loadable(&Host::here()),
-            _ => false,
-        };
+        let ublk_loadable = wanted.transport.is_none()
+            && transport != Transport::Ublk
+            && ublk_loadable(&Host::here());
         let mut emulation = Emulation {
             node,
             number,
@@ -199,7 +203,7 @@ impl Emulation {
 
     /// Gives the queue what a device of this kind would have, and does not have yet.
     fn dress(&self, changes: &mut Changes) -> Result<()> {
-        if self.transport == Transport::Fuse {
+        if self.transport != Transport::Ublk {
             let rotates = rotates(&self.profile);
             changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
             // One request is then one command at the model: FUSE would split a larger one.
@@ -275,27 +279,31 @@ impl Emulation {
     pub fn way(&self) -> String {
         let name = &self.profile.name;
         let tags = self.depth;
-        match (self.transport, self.ublk_loadable) {
-            (Transport::Ublk, _) => format!(
+        if self.transport == Transport::Ublk {
+            return format!(
                 "{name} over ublk, one hardware queue of {tags} tags, flushes and FUA as they are sent"
-            ),
-            (Transport::Fuse, false) => format!(
-                "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
-                 write and a flush"
-            ),
-            (Transport::Fuse, true) => format!(
-                "{name} over FUSE and a loop device with direct I/O, {tags} tags in use, FUA sent as a \
-                 write and a flush (ublk has neither limit, and its module is not loaded: modprobe \
-                 ublk_drv)"
-            ),
+            );
         }
+        let hint = match self.ublk_loadable {
+            true => " (ublk has neither limit, and its module is not loaded: modprobe ublk_drv)",
+            false => "",
+        };
+        format!(
+            "{name} over {} with direct I/O, {tags} tags in use, FUA sent as a write and a flush{hint}",
+            self.transport.title()
+        )
     }
 }
 
 /// What was made on the host for a server, before it begins.
 enum Laid {
     /// The folder on which it mounts.
-    Fuse(PathBuf),
+    Fuse {
+        /// Where that is.
+        point: PathBuf,
+        /// Requests come over io_uring.
+        over_uring: bool,
+    },
     /// The device whose requests it answers.
     Ublk(UblkDevice),
 }
@@ -304,7 +312,8 @@ impl Laid {
     /// What the server is told of it.
     fn way(&self, tags: u32) -> Way {
         match self {
-            Laid::Fuse(point) => Way::Fuse { point: point.clone() },
+            Laid::Fuse { point, over_uring: false } => Way::Fuse { point: point.clone() },
+            Laid::Fuse { point, over_uring: true } => Way::FuseUring { point: point.clone(), tags },
             Laid::Ublk(device) => Way::Ublk { index: device.index, tags, encoded: device.encoded },
         }
     }
@@ -317,7 +326,7 @@ impl Laid {
         size: Bytes,
     ) -> Result<(PathBuf, DeviceNumber, String)> {
         match self {
-            Laid::Fuse(point) => {
+            Laid::Fuse { point, .. } => {
                 let options = LoopOptions { added: true, ..LoopOptions::default() };
                 let attached = changes.attach(&point.join(FILE_NAME), options)?;
                 let file = attached.file.to_string_lossy().into_owned();

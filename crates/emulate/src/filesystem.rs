@@ -12,9 +12,15 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request,
     SessionACL, WriteFlags,
 };
+use rustix::{
+    mount::MountFlags,
+    process::{getgid, getuid},
+};
 use std::{
-    ffi::OsStr,
+    ffi::{CString, OsStr},
     io,
+    os::fd::{AsRawFd, BorrowedFd},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, UNIX_EPOCH},
 };
@@ -26,10 +32,10 @@ pub const FILE_NAME: &str = "disk";
 pub const SOURCE: &str = "spindle-emulate";
 
 /// The file's inode number.
-const DISK: INodeNo = INodeNo(2);
+pub const DISK: INodeNo = INodeNo(2);
 /// The kernel may keep what it knows of the file: nothing changes. It also lets a loop device be asked
 /// for its file when the server is gone.
-const FOREVER: Duration = Duration::from_secs(1 << 31);
+pub const FOREVER: Duration = Duration::from_secs(1 << 31);
 /// The largest request; the kernel's own limit is 256 pages (fs.fuse.max_pages_limit).
 pub const REQUEST_MAX: Bytes = Bytes::from_mib(1);
 /// Requests that the kernel may have at the server at once: above any device's tags.
@@ -116,6 +122,19 @@ pub fn config(threads: usize) -> Config {
     config
 }
 
+/// Mounts a connection, that [`fuser`] then begins.
+pub fn mount(point: &Path, device: BorrowedFd<'_>) -> io::Result<()> {
+    let how = MountFlags::NOEXEC | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOATIME;
+    let data = format!(
+        "fd={},rootmode=40000,user_id={},group_id={}",
+        device.as_raw_fd(),
+        getuid().as_raw(),
+        getgid().as_raw()
+    );
+    let data = CString::new(data)?;
+    Ok(rustix::mount::mount(SOURCE, point, "fuse", how, Some(data.as_c_str()))?)
+}
+
 impl OneFile {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let disk = inode == DISK;
@@ -140,26 +159,38 @@ impl OneFile {
 }
 
 /// The sectors that a range of bytes touches.
-fn sectors(offset: u64, length: u64) -> (Sectors, Sectors) {
+pub fn sectors(offset: u64, length: u64) -> (Sectors, Sectors) {
     let first = offset / 512;
     (Sectors(first), Sectors((offset + length).div_ceil(512) - first))
 }
 
+/// What the kernel and a server agree on, `more` included.
+fn agree(config: &mut KernelConfig, more: InitFlags) -> io::Result<()> {
+    let wanted = InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_ASYNC_READ | more;
+    config.add_capabilities(wanted).map_err(|missing| {
+        io::Error::new(io::ErrorKind::Unsupported, format!("this kernel's FUSE lacks {missing:?}"))
+    })?;
+    let refused = |_| io::Error::other("the kernel takes no requests of 1 MiB");
+    config.set_max_write(REQUEST_MAX.0 as u32).map_err(refused)?;
+    // Where less is allowed, less is in flight; the model says how much was.
+    let _ = config.set_max_background(BACKGROUND_MAX);
+    let _ = config.set_congestion_threshold(BACKGROUND_MAX);
+    Ok(())
+}
+
+/// What the kernel still asks the connection itself for where requests come over io_uring.
+#[derive(Debug)]
+pub struct Rest;
+
+impl Filesystem for Rest {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        agree(config, InitFlags::FUSE_OVER_IO_URING)
+    }
+}
+
 impl Filesystem for OneFile {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let wanted = InitFlags::FUSE_ASYNC_DIO | InitFlags::FUSE_ASYNC_READ;
-        config.add_capabilities(wanted).map_err(|missing| {
-            io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("this kernel's FUSE lacks {missing:?}"),
-            )
-        })?;
-        let refused = |_| io::Error::other("the kernel takes no requests of 1 MiB");
-        config.set_max_write(REQUEST_MAX.0 as u32).map_err(refused)?;
-        // Where less is allowed, less is in flight; the model says how much was.
-        let _ = config.set_max_background(BACKGROUND_MAX);
-        let _ = config.set_congestion_threshold(BACKGROUND_MAX);
-        Ok(())
+        agree(config, InitFlags::empty())
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {

@@ -26,12 +26,13 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Pacer<T: Send + 'static> {
     shared: Arc<Shared<T>>,
+    /// Its own thread, where it has one.
     thread: Option<JoinHandle<()>>,
 }
 
-/// What becomes of a completed request: told the name it was sent with, whether it was inside the
-/// device, and when the model was done with it, unless that was left out.
-pub type Deliver<T> = Box<dyn Fn(T, bool, Option<Due>) -> Handed + Send + Sync>;
+/// What becomes of a request that is done: told the name it was sent with, and whether it was inside
+/// the device. Any thread may call it.
+pub type Deliver<T> = Box<dyn Fn(T, bool) + Send + Sync>;
 
 /// When the model was done with a request.
 #[derive(Clone, Copy, Debug)]
@@ -42,13 +43,30 @@ pub struct Due {
     response: Nanos,
 }
 
-/// With whom a completion is when [`Deliver`] returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handed {
-    /// With the kernel.
-    Over,
-    /// With another thread, which tells [`Pacer::handed_on`] when it gives it to the kernel.
-    ToAnother,
+/// A completion whose time has come.
+#[derive(Debug)]
+pub struct Ready<T> {
+    /// What its request was sent with.
+    pub name: T,
+    /// It lay inside the device.
+    pub inside: bool,
+    /// When the model was done with it.
+    pub due: Due,
+}
+
+/// Whoever runs a [`Pacer`]: gives completions to the kernel, and waits.
+pub trait Runner<T> {
+    /// Takes what has come meanwhile; `false` when there will never be more.
+    fn look(&mut self) -> io::Result<bool>;
+    /// Gives completions to the kernel, and tells [`Pacer::handed_on`] when it does.
+    fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()>;
+    /// Whether there is something for [`Runner::look`], as far as that costs nothing.
+    fn sees_something(&mut self) -> bool;
+    /// The next [`Runner::sleep`] ends at this moment of the wall clock, at the latest. No request
+    /// can be submitted meanwhile.
+    fn wake_at(&mut self, moment: Option<u64>);
+    /// Sleeps until then, or until there is something for [`Runner::look`].
+    fn sleep(&mut self) -> io::Result<()>;
 }
 
 struct Shared<T> {
@@ -126,9 +144,9 @@ pub struct Seen {
 }
 
 impl<T: Send + 'static> Pacer<T> {
-    /// Begins to run `device`. With `spins`, the thread wakes ahead of each event by as much as its
-    /// wake-ups are late and spins for the rest.
-    pub fn start(device: Box<dyn Device>, spins: bool, deliver: Deliver<T>) -> io::Result<Self> {
+    /// Of `device`; run by [`Pacer::begin_thread`] or [`Pacer::run`]. With `spins`, whoever runs it
+    /// wakes ahead of each event by as much as its wake-ups are late and spins for the rest.
+    pub fn new(device: Box<dyn Device>, spins: bool, deliver: Deliver<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
                 device,
@@ -150,13 +168,24 @@ impl<T: Send + 'static> Pacer<T> {
             deliver,
             spins,
         });
-        let its = Arc::clone(&shared);
+        Ok(Pacer { shared, thread: None })
+    }
+
+    /// Runs it on a thread of its own. Any thread may submit.
+    pub fn begin_thread(&mut self) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name("pacer".to_owned()).spawn(move || {
-            let urgency = clock::hurry();
-            locked(&its.tally).urgency = Some(urgency);
-            its.run();
+            // Whatever keeps an alarm from ringing, nobody is left to hear of it.
+            let _ = shared.run(&mut OwnThread(&shared));
         })?;
-        Ok(Pacer { shared, thread: Some(thread) })
+        self.thread = Some(thread);
+        Ok(())
+    }
+
+    /// Runs it on the calling thread, which is the only one that submits, until `runner` has seen the
+    /// last.
+    pub fn run(&self, runner: &mut impl Runner<T>) -> io::Result<()> {
+        self.shared.run(runner)
     }
 
     /// A request arrived at a moment of the wall clock. (A device moves data while it works: whoever
@@ -166,7 +195,7 @@ impl<T: Send + 'static> Pacer<T> {
         if shared.bypass.load(Ordering::Acquire) {
             let inside =
                 op == Op::Flush || start.0 + count.0 <= locked(&shared.core).device.capacity().0;
-            (shared.deliver)(name, inside, None);
+            (shared.deliver)(name, inside);
             return;
         }
         let mut core = locked(&shared.core);
@@ -181,12 +210,9 @@ impl<T: Send + 'static> Pacer<T> {
         locked(&shared.tally).arrived(op, count);
     }
 
-    /// Completions were given to the kernel at a moment.
-    pub fn handed_on(&self, at: u64, dues: impl Iterator<Item = Due>) {
-        let mut tally = locked(&self.shared.tally);
-        for due in dues {
-            tally.delivered(Nanos(at.saturating_sub(due.at)), due.response);
-        }
+    /// A completion was given to the kernel at a moment.
+    pub fn handed_on(&self, at: u64, due: Due) {
+        self.shared.handed_on(at, due);
     }
 
     /// From now on everything is done at once (`true`), or when the model says.
@@ -243,7 +269,7 @@ impl<T: Send + 'static> Pacer<T> {
         self.shared.due.store(NEVER, Ordering::Release);
         drop(core);
         for name in left {
-            (self.shared.deliver)(name, true, None);
+            (self.shared.deliver)(name, true);
         }
     }
 
@@ -308,7 +334,7 @@ impl<T> Core<T> {
     }
 }
 
-impl<T: Send + 'static> Shared<T> {
+impl<T> Shared<T> {
     /// Sees to it that the thread looks again by the model's next event.
     fn arm(&self, core: &mut Core<T>) {
         let next = core.next();
@@ -333,18 +359,17 @@ impl<T: Send + 'static> Shared<T> {
         if self.spins { core.lead.0 } else { 0 }
     }
 
-    fn run(&self) {
+    fn run(&self, runner: &mut impl Runner<T>) -> io::Result<()> {
+        locked(&self.tally).urgency = Some(clock::hurry());
         let mut vigil = Vigil::new();
         let mut done: Vec<Completion> = Vec::new();
-        let mut ready: Vec<(T, u64, Completion)> = Vec::new();
+        let mut ready: Vec<Ready<T>> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
-            let woke = clock::now();
-            let mut core = locked(&self.core);
-            if !core.awake {
-                core.awake = true;
-                let late = woke.saturating_sub(core.asked);
-                core.lead.learn(late);
+            self.wake();
+            if !runner.look()? {
+                return Ok(());
             }
+            let mut core = locked(&self.core);
             let now = clock::now();
             let look = vigil.watch(core.outstanding > 0, now).unwrap_or(NEVER);
             let time = core.time(now);
@@ -352,53 +377,97 @@ impl<T: Send + 'static> Shared<T> {
             core.decided = time;
             for completion in done.drain(..) {
                 if let Some(name) = core.take(completion.id) {
-                    ready.push((name, core.moment(completion.at), completion));
+                    let response = completion.at.saturating_sub(completion.submitted);
+                    let due = Due { at: core.moment(completion.at), response };
+                    let inside = completion.path != Path::OutOfRange;
+                    ready.push(Ready { name, inside, due });
                 }
             }
             let next = core.next();
             self.due.store(next, Ordering::Release);
             if !ready.is_empty() {
                 drop(core);
-                self.hand_on(&mut ready);
+                runner.hand_on(&mut ready)?;
                 continue;
             }
             if next.saturating_sub(clock::now()) <= self.ahead(&core) {
                 drop(core);
-                self.spin();
+                self.spin(runner);
                 continue;
             }
             core.awake = false;
             let next = next.min(look);
-            if next != NEVER {
-                self.ring(&mut core, next);
-            }
+            let until = next.saturating_sub(self.ahead(&core));
+            core.asked = until.max(clock::now());
+            runner.wake_at((next != NEVER).then_some(until));
             drop(core);
-            if self.alarm.wait().is_err() {
-                return;
+            runner.sleep()?;
+        }
+        Ok(())
+    }
+
+    /// The thread is awake, and knows by how much its alarm was late, if it was that.
+    fn wake(&self) {
+        let woke = clock::now();
+        let mut core = locked(&self.core);
+        if !core.awake {
+            core.awake = true;
+            if woke >= core.asked {
+                let late = woke - core.asked;
+                core.lead.learn(late);
             }
         }
     }
 
     /// Until the next event, which an arrival may bring forward.
-    fn spin(&self) {
+    fn spin(&self, runner: &mut impl Runner<T>) {
         let begun = clock::now();
         let mut now = begun;
-        while now < self.due.load(Ordering::Acquire) && now - begun < Lead::MOST {
+        while now < self.due.load(Ordering::Acquire)
+            && now - begun < Lead::MOST
+            && !runner.sees_something()
+        {
             std::hint::spin_loop();
             now = clock::now();
         }
         locked(&self.tally).spun += Nanos(now - begun);
     }
 
-    fn hand_on(&self, ready: &mut Vec<(T, u64, Completion)>) {
-        for (name, at, completion) in ready.drain(..) {
-            let late = Nanos(clock::now().saturating_sub(at));
-            let response = completion.at.saturating_sub(completion.submitted);
-            let due = Some(Due { at, response });
-            if (self.deliver)(name, completion.path != Path::OutOfRange, due) == Handed::Over {
-                locked(&self.tally).delivered(late, response);
-            }
+    fn handed_on(&self, at: u64, due: Due) {
+        locked(&self.tally).delivered(Nanos(at.saturating_sub(due.at)), due.response);
+    }
+}
+
+/// Requests come to other threads, which ring the alarm.
+struct OwnThread<'a, T>(&'a Shared<T>);
+
+impl<T> Runner<T> for OwnThread<'_, T> {
+    fn look(&mut self) -> io::Result<bool> {
+        Ok(true)
+    }
+
+    fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()> {
+        for Ready { name, inside, due } in ready.drain(..) {
+            let now = clock::now();
+            (self.0.deliver)(name, inside);
+            self.0.handed_on(now, due);
         }
+        Ok(())
+    }
+
+    fn sees_something(&mut self) -> bool {
+        false
+    }
+
+    fn wake_at(&mut self, moment: Option<u64>) {
+        if let Some(moment) = moment {
+            // A timer that exists and a moment that is valid cannot fail.
+            let _ = self.0.alarm.set(moment);
+        }
+    }
+
+    fn sleep(&mut self) -> io::Result<()> {
+        self.0.alarm.wait()
     }
 }
 
@@ -424,11 +493,12 @@ mod tests {
 
     fn pacer(name: &str, spins: bool) -> (Pacer<u64>, Receiver<(u64, bool, Instant)>) {
         let (tell, told) = channel();
-        let deliver = Box::new(move |name, inside, _: Option<Due>| {
+        let deliver = Box::new(move |name, inside| {
             let _ = tell.send((name, inside, Instant::now()));
-            Handed::Over
         });
-        (Pacer::start(model(name), spins, deliver).unwrap(), told)
+        let mut pacer = Pacer::new(model(name), spins, deliver).unwrap();
+        pacer.begin_thread().unwrap();
+        (pacer, told)
     }
 
     /// Random reads that reach the whole device.

@@ -59,6 +59,13 @@ pub enum Way {
         /// Where to mount it.
         point: PathBuf,
     },
+    /// The same, over io_uring, which FUSE allows while the server begins.
+    FuseUring {
+        /// Where to mount it.
+        point: PathBuf,
+        /// As many requests as may be there at once.
+        tags: u32,
+    },
     /// Through a ublk device that was added.
     Ublk {
         /// Its number.

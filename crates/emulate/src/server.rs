@@ -7,15 +7,28 @@
 use crate::{
     clock,
     data::Data,
-    filesystem::{self, Answer as Reply, Buffers, OneFile},
-    pacer::{Deliver, Handed, Pacer},
+    filesystem::{self, Answer as Reply, Buffers, OneFile, Rest},
+    fuse::Entries,
+    pacer::{Deliver, Pacer},
     protocol::{Answer, Begin, Order, Sight, Talk, Way},
+    queue::{Desk, Note, Queue, Slip},
     softirq::Softirqs,
-    ublk::{Desk, Queue, Slip},
+    ublk::Tags,
 };
 use device::{Device, Profile, profile};
-use fuser::Session;
-use std::{io, num::NonZeroUsize, os::unix::net::UnixStream, path::Path, sync::Arc, thread};
+use fuser::{Session, SessionACL};
+use std::{
+    fs::File,
+    io,
+    num::NonZeroUsize,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+    sync::Arc,
+    thread,
+};
 use units::Nanos;
 
 /// The word that makes the program `spindle` a server.
@@ -37,6 +50,10 @@ pub fn serve(control: UnixStream) -> io::Result<()> {
     match begin.way {
         Way::Fuse { point } => match served.through_fuse(&point) {
             Ok((state, session)) => state.go(talk, |_| session.run()),
+            Err(why) => talk.say(&Answer::Refused { why }),
+        },
+        Way::FuseUring { point, tags } => match served.through_fuse_uring(&point, tags) {
+            Ok((state, queue)) => state.go(talk, |pacer| queue.run(&pacer)),
             Err(why) => talk.say(&Answer::Refused { why }),
         },
         Way::Ublk { index, tags, encoded } => match served.through_ublk(index, tags, encoded) {
@@ -71,10 +88,18 @@ impl Served {
         Ok(Served { profile, device, data: Arc::new(data) })
     }
 
-    fn paced<T: Send + 'static>(self, deliver: Deliver<T>) -> Result<State<T>, String> {
+    /// With a pacer that has a thread of its own, or is run by a queue's.
+    fn paced<T: Send + 'static>(
+        self,
+        own_thread: bool,
+        deliver: Deliver<T>,
+    ) -> Result<State<T>, String> {
+        let refused = |error: io::Error| format!("no thread or timer for pacing: {error}");
         let Served { profile, device, data } = self;
-        let pacer = Pacer::start(device, may_spin(), deliver)
-            .map_err(|error| format!("no thread or timer for pacing: {error}"))?;
+        let mut pacer = Pacer::new(device, may_spin(), deliver).map_err(refused)?;
+        if own_thread {
+            pacer.begin_thread().map_err(refused)?;
+        }
         Ok(State { profile, data, pacer: Arc::new(pacer) })
     }
 
@@ -82,11 +107,11 @@ impl Served {
         let buffers = Arc::new(Buffers::default());
         let its = Arc::clone(&buffers);
         let softirqs = Softirqs::new().map_err(|error| format!("a socket: {error}"))?;
-        let state = self.paced(Box::new(move |answer, inside, _| {
+        let deliver = Box::new(move |answer, inside| {
             its.answer(answer, inside);
             softirqs.run();
-            Handed::Over
-        }))?;
+        });
+        let state = self.paced(true, deliver)?;
         let (data, pacer) = (Arc::clone(&state.data), Arc::clone(&state.pacer));
         let file = OneFile { data, pacer, buffers };
         let session = Session::new(file, point, &filesystem::config(READERS))
@@ -99,15 +124,42 @@ impl Served {
         index: u32,
         tags: u32,
         encoded: bool,
-    ) -> Result<(State<Slip>, Queue), String> {
+    ) -> Result<(State<Slip>, Queue<Tags>), String> {
         let refused = |error: io::Error| format!("the queue of /dev/ublkc{index}: {error}");
-        let tags = u16::try_from(tags).map_err(|_| format!("a queue of {tags} tags"))?;
-        let desk = Arc::new(Desk::new().map_err(refused)?);
-        let its = Arc::clone(&desk);
-        let state = self.paced(Box::new(move |slip, inside, due| its.put(slip, inside, due)))?;
-        let data = Arc::clone(&state.data);
-        let queue = Queue::open(index, tags, encoded, data, desk).map_err(refused)?;
+        let (state, desk) = self.at_a_desk()?;
+        let tags = Tags::open(index, tags, encoded).map_err(refused)?;
+        let queue = Queue::open(tags, Arc::clone(&state.data), desk).map_err(refused)?;
         Ok((state, queue))
+    }
+
+    fn through_fuse_uring(
+        self,
+        point: &Path,
+        tags: u32,
+    ) -> Result<(State<Slip>, Queue<Entries>), String> {
+        let refused = |error: io::Error| format!("FUSE on {}: {error}", point.display());
+        let device = File::options().read(true).write(true).open("/dev/fuse").map_err(refused)?;
+        let device = OwnedFd::from(device);
+        filesystem::mount(point, device.as_fd()).map_err(refused)?;
+        let same = || device.try_clone().map_err(refused);
+        let config = filesystem::config(READERS);
+        let rest = Session::from_fd(Rest, same()?, SessionACL::Owner, config).map_err(refused)?;
+        let (state, desk) = self.at_a_desk()?;
+        let entries = Entries::new(same()?, tags, state.data.size()).map_err(refused)?;
+        let queue = Queue::open(entries, Arc::clone(&state.data), desk).map_err(refused)?;
+        thread::Builder::new()
+            .name("rest".to_owned())
+            .spawn(move || rest.run())
+            .map_err(refused)?;
+        Ok((state, queue))
+    }
+
+    /// With a pacer that the thread of a queue runs.
+    fn at_a_desk(self) -> Result<(State<Slip>, Arc<Desk>), String> {
+        let desk = Arc::new(Desk::new().map_err(|error| format!("an eventfd: {error}"))?);
+        let its = Arc::clone(&desk);
+        let deliver = Box::new(move |slip: Slip, inside| its.put(Note::Answer(slip.told(inside))));
+        Ok((self.paced(false, deliver)?, desk))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ways between the kernel and a server, and which one a host has.
 
 use crate::EmulateError;
-use host::{Host, UBLK_TAGS_MAX, ublk_missing};
+use host::{Host, UBLK_TAGS_MAX, fuse_uring_missing, ublk_missing};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::Path, str::FromStr};
 
@@ -11,7 +11,11 @@ pub enum Transport {
     /// A ublk device: the kernel hands each request to the server itself (Linux 6.0).
     #[serde(rename = "ublk")]
     Ublk,
-    /// A loop device on a file that the server shows through FUSE.
+    /// A loop device on a file that the server shows through FUSE, whose requests come over io_uring
+    /// (Linux 6.14).
+    #[serde(rename = "fuse-uring+loop")]
+    FuseUring,
+    /// The same, and the server reads the requests.
     #[serde(rename = "fuse+loop")]
     Fuse,
 }
@@ -21,8 +25,11 @@ pub enum Transport {
 const LOOP_TAGS: u32 = 128;
 
 impl Transport {
-    /// The one that was asked for, or ublk where the host has it. An error says what this host lacks;
-    /// nothing is changed to find out.
+    /// All, those that cost less before the others.
+    pub const ALL: [Transport; 3] = [Transport::Ublk, Transport::FuseUring, Transport::Fuse];
+
+    /// The one that was asked for, or the first of [`Transport::ALL`] that this host has. An error says
+    /// what it lacks; nothing is changed to find out.
     pub fn choose(asked: Option<Transport>) -> Result<Transport, EmulateError> {
         if !rustix::process::geteuid().is_root() {
             return Err(cannot(
@@ -30,27 +37,43 @@ impl Transport {
                 "run it with sudo, or use simulated:PROFILE, which needs no root",
             ));
         }
-        match (asked, ublk_missing(&Host::here())) {
-            (None | Some(Transport::Ublk), None) => Ok(Transport::Ublk),
-            (Some(Transport::Ublk), Some(why)) => {
-                Err(cannot(&why, "leave --transport out, and FUSE and a loop device carry it"))
+        match asked {
+            Some(asked) => asked.check().map(|()| asked),
+            None => {
+                let here = Transport::ALL.into_iter().find(|it| it.check().is_ok());
+                here.map_or_else(|| check_fuse().map(|()| Transport::Fuse), Ok)
             }
-            (None | Some(Transport::Fuse), _) => check_fuse().map(|()| Transport::Fuse),
         }
+    }
+
+    /// Whether this host has it.
+    fn check(self) -> Result<(), EmulateError> {
+        let missing = match self {
+            Transport::Ublk => ublk_missing(&Host::here()),
+            Transport::FuseUring => {
+                check_fuse()?;
+                fuse_uring_missing(&Host::here())
+            }
+            Transport::Fuse => return check_fuse(),
+        };
+        missing.map_or(Ok(()), |why| {
+            Err(cannot(&why, "leave --transport out, and what this host has carries it"))
+        })
     }
 
     /// How many of a model's commands it carries at once.
     pub fn tags(self, model_depth: u32) -> u32 {
         match self {
             Transport::Ublk => model_depth.min(UBLK_TAGS_MAX),
-            Transport::Fuse => model_depth.min(LOOP_TAGS),
+            Transport::FuseUring | Transport::Fuse => model_depth.min(LOOP_TAGS),
         }
     }
 
-    /// "ublk", "FUSE and a loop device".
+    /// "ublk", "FUSE over io_uring and a loop device".
     pub fn title(self) -> &'static str {
         match self {
             Transport::Ublk => "ublk",
+            Transport::FuseUring => "FUSE over io_uring and a loop device",
             Transport::Fuse => "FUSE and a loop device",
         }
     }
@@ -59,6 +82,7 @@ impl Transport {
     pub fn name(self) -> &'static str {
         match self {
             Transport::Ublk => "ublk",
+            Transport::FuseUring => "fuse-uring+loop",
             Transport::Fuse => "fuse+loop",
         }
     }
@@ -89,6 +113,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Transport::Ublk => "ublk",
+            Transport::FuseUring => "fuse-uring",
             Transport::Fuse => "fuse",
         })
     }
@@ -97,11 +122,8 @@ impl fmt::Display for Transport {
 impl FromStr for Transport {
     type Err = String;
     fn from_str(word: &str) -> Result<Self, String> {
-        match word {
-            "ublk" => Ok(Transport::Ublk),
-            "fuse" => Ok(Transport::Fuse),
-            _ => Err(format!("'{word}' is no transport: take ublk or fuse")),
-        }
+        let named = Transport::ALL.into_iter().find(|it| it.to_string() == word);
+        named.ok_or_else(|| format!("'{word}' is no transport: take ublk, fuse-uring or fuse"))
     }
 }
 
@@ -119,7 +141,7 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written() {
-        for transport in [Transport::Ublk, Transport::Fuse] {
+        for transport in Transport::ALL {
             assert_eq!(transport.to_string().parse(), Ok(transport));
         }
         assert!("loop".parse::<Transport>().is_err());

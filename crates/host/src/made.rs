@@ -1,11 +1,11 @@
 //! Things that were made on the host and must not stay: loop and ublk devices, mounts, scratch files
-//! and folders, control groups, processes. What each is, and how it is taken away again.
+//! and folders, control groups, processes, parameters of modules. What each is, and how it is taken away again.
 
 use crate::{
     DeviceNumber, Host, Outcome,
     loop_ioctl::{self, node},
     mounts::mounts,
-    server, ublk_device,
+    parameter, server, ublk_device,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,15 @@ pub enum Made {
         /// What the process is, for people.
         name: String,
     },
+    /// A module's parameter was changed for a moment.
+    Parameter {
+        /// Its file.
+        path: PathBuf,
+        /// What it was.
+        before: String,
+        /// What it was set to.
+        set: String,
+    },
 }
 
 /// What tells a file from a later one of the same path.
@@ -145,6 +154,9 @@ impl Made {
                 "ublk device {} of process {pid} ({name})",
                 ublk_device::node(*index).display()
             ),
+            Made::Parameter { path, before, set } => {
+                format!("parameter {} ({set}, was {before})", path.display())
+            }
         }
     }
 
@@ -179,6 +191,7 @@ impl Made {
                 let started_ticks = *started_ticks;
                 ublk_device::unmake(host, ublk_device::Known { index, token, pid, started_ticks })
             }
+            Made::Parameter { path, before, set } => parameter::put_back(path, before, set),
         }
     }
 }

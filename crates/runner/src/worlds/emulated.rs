@@ -224,6 +224,9 @@ impl World for EmulatedWorld {
         };
         let made = match self.transport {
             Transport::Ublk => "a ublk device",
+            Transport::FuseUring => {
+                "a FUSE mount (its io_uring switched on for that moment), a loop device"
+            }
             Transport::Fuse => "a FUSE mount, a loop device",
         };
         let mut all = vec![format!(
@@ -254,7 +257,7 @@ impl World for EmulatedWorld {
                 self.model_depth,
                 match self.transport {
                     Transport::Ublk => "ublk passes",
-                    Transport::Fuse => "a loop device passes",
+                    Transport::FuseUring | Transport::Fuse => "a loop device passes",
                 },
                 self.depth()
             ));
