@@ -5,6 +5,7 @@
 //!     cargo bench -p emulate                     over the transport that this host would use
 //!     cargo bench -p emulate -- fuse             over that one
 //!     cargo bench -p emulate -- fuse unpaced     with the model left out alone
+//!     cargo bench -p emulate -- beside           that transport and plain FUSE in turns, and ratios
 
 use emulate::{DataPlace, Emulation, SERVER_WORD, Sight, Transport, Wanted};
 use host::{Changes, Host};
@@ -35,6 +36,9 @@ fn main() -> Outcome<()> {
             return Ok(());
         }
     };
+    if words.iter().any(|word| word == "beside") {
+        return beside(transport);
+    }
     println!("Transport: {}", transport.title());
     let load = std::fs::read_to_string("/proc/loadavg")?;
     println!("Load average before: {}", load.trim());
@@ -77,6 +81,72 @@ fn main() -> Outcome<()> {
     let load = std::fs::read_to_string("/proc/loadavg")?;
     println!("\nLoad average after: {}", load.trim());
     Ok(())
+}
+
+/// What a device is asked in turns over two transports.
+const TURNS: [(&str, bool, &str, u32); 10] = [
+    ("ssd-sata-2018", false, "randread", 1),
+    ("ssd-sata-2018", false, "randread", 16),
+    ("ssd-sata-2018", false, "randread", 128),
+    ("ssd-sata-2018", false, "randwrite", 16),
+    ("ssd-x25e", true, "randread", 1),
+    ("ssd-x25e", true, "randread", 32),
+    ("ssd-sata-2018", true, "randread", 32),
+    ("ssd-sata-2018", true, "randwrite", 32),
+    ("ssd-nvme", true, "randread", 32),
+    ("ssd-nvme", true, "randread", 128),
+];
+
+/// How often.
+const ROUNDS: usize = 3;
+
+/// One transport beside plain FUSE: what drifts meets both.
+fn beside(transport: Transport) -> Outcome<()> {
+    println!("{} beside {}, {ROUNDS} rounds\n", transport.title(), Transport::Fuse.title());
+    println!(
+        "| | IOPS | of the other's | processor an operation, of the other's | late p99, us | of the other |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|");
+    for (profile, paced, pattern, depth) in TURNS {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            for (turn, rows) in [(transport, &mut ours), (Transport::Fuse, &mut theirs)] {
+                with_device(profile, turn, |emulation| {
+                    emulation.bypass(!paced)?;
+                    rows.push(measure(emulation, pattern, depth)?);
+                    Ok(())
+                })?;
+            }
+        }
+        let range = |of: &dyn Fn(&Row) -> f64, rows: &[Row], digits: usize| {
+            spread(rows.iter().map(of).collect(), digits)
+        };
+        let ratio = |of: &dyn Fn(&Row) -> f64| {
+            spread(ours.iter().zip(&theirs).map(|(one, other)| of(one) / of(other)).collect(), 2)
+        };
+        let late = |rows: &[Row]| match paced {
+            true => range(&|row| row.sight.lateness.p99.0 as f64 / 1e3, rows, 0),
+            false => "-".to_owned(),
+        };
+        println!(
+            "| {profile}{}, {pattern}, depth {depth} | {} | {} | {} | {} | {} |",
+            if paced { "" } else { ", model left out" },
+            range(&|row| row.iops, &ours, 0),
+            ratio(&|row| row.iops),
+            ratio(&|row| row.processor / row.iops),
+            late(&ours),
+            late(&theirs),
+        );
+    }
+    Ok(())
+}
+
+/// "3 (2 to 5)": the median, the least and the most.
+fn spread(mut figures: Vec<f64>, digits: usize) -> String {
+    figures.sort_by(f64::total_cmp);
+    let (least, most) = (figures[0], figures[figures.len() - 1]);
+    let median = figures[figures.len() / 2];
+    format!("{median:.digits$} ({least:.digits$} to {most:.digits$})")
 }
 
 /// What was measured.

@@ -1,4 +1,4 @@
-//! FUSE over io_uring (Documentation/filesystems/fuse/fuse-io-uring.rst, Linux 6.14): the kernel lays
+//! FUSE over io_uring (fuse-io-uring.rst in the kernel's documentation, Linux 6.14): the kernel lays
 //! each request of the one file into an entry that a command gave it, and each answer is the next
 //! command of its entry.
 

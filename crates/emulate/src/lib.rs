@@ -3,10 +3,12 @@
 //!
 //! A server process holds data and model. Where the kernel has ublk, it hands its requests to the
 //! server itself; elsewhere the server shows one file through FUSE, on which a loop device with direct
-//! I/O stands. What lives here: the server, its pacing, the two transports, and the controller that
-//! brings devices up and takes them down through `host`'s change journal. What does not: the models
-//! (`device`), comparing (`runner`), words (`cli`). Data flows from the kernel's requests through the
-//! pacer to the model and back; counts flow to the controller.
+//! I/O stands. Both come over an io_uring (`queue`, whose ports are `ublk` and `fuse`), and one thread
+//! takes requests, runs the model and answers; where FUSE has none yet, a thread of `filesystem` reads
+//! and one of `pacer` answers. What lives here: the server, its pacing, the transports, and the
+//! controller that brings devices up and takes them down through `host`'s change journal. What does
+//! not: the models (`device`), comparing (`runner`), words (`cli`). Data flows from the kernel's
+//! requests through the pacer to the model and back; counts flow to the controller.
 
 mod clock;
 mod data;

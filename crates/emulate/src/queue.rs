@@ -26,6 +26,7 @@ use rustix::{
     mm::{MapFlags, ProtFlags, mmap_anonymous, munmap},
 };
 use std::{
+    collections::VecDeque,
     io,
     os::fd::AsRawFd,
     ptr::{self, NonNull},
@@ -33,6 +34,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 /// Names the completion that wakes the thread; the others are named by their tags.
@@ -150,36 +152,25 @@ pub trait Port {
     fn buffer(&self, tag: u32) -> *mut u8;
 }
 
-/// The queue: its ring, and whom it tells.
+/// The queue: its ring, and what came of it so far.
 pub struct Queue<P> {
     // First, so that the kernel lets go of the buffers before they are unmapped.
     ring: IoUring<Entry128, cqueue::Entry>,
     port: P,
     desk: Arc<Desk>,
-    softirqs: Softirqs,
-    data: Arc<Data>,
-    mover: Mover,
-    /// Of each tag, what keeps its answer.
-    moving: Vec<Moving>,
+    /// Where the bell's number goes.
     rung: Box<u64>,
+    /// Tags with which a request has come, in that order.
+    arrived: VecDeque<u32>,
     /// Tags whose commands the kernel has given back for good.
     ended: u32,
-}
-
-/// A tag's data.
-#[derive(Clone, Copy, Debug)]
-enum Moving {
-    /// They have been moved, or could not be, for the reason of that number.
-    Done(Result<(), i32>),
-    /// The mover is at it.
-    Busy,
-    /// The same, and the answer waits for it.
-    Awaited(Slip, Option<Due>),
+    /// The last reason for that.
+    why: Option<i32>,
 }
 
 impl<P: Port> Queue<P> {
     /// Waits for requests on all tags: the calling thread is the queue's from now on.
-    pub fn open(port: P, data: Arc<Data>, desk: Arc<Desk>) -> io::Result<Queue<P>> {
+    pub fn open(port: P, desk: Arc<Desk>) -> io::Result<Queue<P>> {
         // One entry more, for the bell.
         let entries = port.tags() + 1;
         let ring = IoUring::builder()
@@ -189,39 +180,28 @@ impl<P: Port> Queue<P> {
             .build(entries)
             // Linux before 6.1 interrupts the thread to complete commands.
             .or_else(|_| IoUring::builder().build(entries))?;
-        let mut queue = Queue {
-            ring,
-            softirqs: Softirqs::new()?,
-            mover: Mover::start(Arc::clone(&data), Arc::clone(&desk))?,
-            moving: vec![Moving::Done(Ok(())); port.tags() as usize],
-            port,
-            data,
-            desk,
-            rung: Box::new(0),
-            ended: 0,
-        };
+        let (rung, arrived) = (Box::new(0), VecDeque::new());
+        let mut queue = Queue { ring, port, desk, rung, arrived, ended: 0, why: None };
         queue.listen()?;
         for tag in 0..queue.port.tags() {
             let first = queue.port.first(tag);
             queue.push(first.user_data(tag.into()))?;
         }
         queue.enter(0)?;
-        let refused = queue.ring.completion().find(|done| done.result() < 0);
-        match refused {
-            Some(done) => Err(io::Error::from_raw_os_error(-done.result())),
+        queue.reap()?;
+        match queue.why {
+            Some(number) => Err(io::Error::from_raw_os_error(number)),
             None => Ok(queue),
         }
     }
 
     /// Serves until the device is stopped, and all commands have been given back.
-    pub fn run(self, pacer: &Pacer<Slip>) -> io::Result<()> {
-        pacer.run(&mut Hands {
-            queue: self,
-            pacer,
-            arrived: Vec::new(),
-            notes: Vec::new(),
-            until: None,
-        })
+    pub fn run(self, pacer: &Pacer<Slip>, data: &Arc<Data>) -> io::Result<()> {
+        let mover = Mover::start(Arc::clone(data), Arc::clone(&self.desk))?;
+        let moving = vec![Moving::Done(Ok(())); self.port.tags() as usize];
+        let softirqs = Softirqs::new()?;
+        let (notes, until) = (Vec::new(), None);
+        pacer.run(&mut Hands { queue: self, pacer, data, mover, moving, softirqs, notes, until })
     }
 
     /// Hands over what was said, and waits for so many completions.
@@ -235,22 +215,25 @@ impl<P: Port> Queue<P> {
         if left == 0 {
             return self.enter(0);
         }
-        let left = Timespec::from(std::time::Duration::from_nanos(left));
+        let left = Timespec::from(Duration::from_nanos(left));
         taken(self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&left)))
     }
 
-    /// Takes all completions; tells whether the bell has rung.
-    fn reap(&mut self, arrived: &mut Vec<u32>) -> bool {
+    /// Takes all completions.
+    fn reap(&mut self) -> io::Result<()> {
         let mut rung = false;
         for done in self.ring.completion() {
             match (done.user_data(), done.result()) {
                 (WAKE, _) => rung = true,
-                (tag, 0) => arrived.push(tag as u32),
+                (tag, 0) => self.arrived.push_back(tag as u32),
                 // The device ends, or whatever else keeps the kernel from giving it work.
-                (_, _) => self.ended += 1,
+                (_, result) => {
+                    self.ended += 1;
+                    self.why = Some(-result);
+                }
             }
         }
-        rung
+        if rung { self.listen() } else { Ok(()) }
     }
 
     /// Waits for the bell.
@@ -265,71 +248,9 @@ impl<P: Port> Queue<P> {
         self.push(answer.user_data(slip.tag.into()))
     }
 
-    /// A request has come: its data are moved, and the model is asked when it is done.
-    fn accept(&mut self, tag: u32, pacer: &Pacer<Slip>) -> io::Result<()> {
-        let came = clock::now();
-        let (op, offset, length, fua) = match self.port.accept(tag) {
-            Asked::Model { op, offset, length, fua } => (op, offset, length, fua),
-            Asked::Answered(result) => return self.say(Slip { tag, result }),
-        };
-        let buffered = matches!(op, Op::Read | Op::Write);
-        if !self.data.holds(offset, length) || (buffered && length > REQUEST_MAX.0) {
-            return self.say(Slip { tag, result: -libc::EIO });
-        }
-        if op != Op::Flush {
-            let buffer =
-                Buffer::of(self.port.buffer(tag), if buffered { length as usize } else { 0 });
-            let job = Job { tag, op, offset, length, buffer };
-            self.moving[tag as usize] = if self.data.is_soon_moved(length) {
-                Moving::Done(job.run(&self.data))
-            } else {
-                self.mover.give(job);
-                Moving::Busy
-            };
-        }
-        let slip = Slip { tag, result: if buffered { length as i32 } else { 0 } };
-        let (start, count) = sectors(offset, length);
-        pacer.submit(came, op, start, count, fua, slip);
-        Ok(())
-    }
-
-    /// Answers a request that the model was done with when it was `due`, if it was asked, unless its
-    /// data are still being moved.
-    fn answer(&mut self, slip: Slip, due: Option<Due>, pacer: &Pacer<Slip>) -> io::Result<()> {
-        let moving = &mut self.moving[slip.tag as usize];
-        let Moving::Done(moved) = *moving else {
-            *moving = Moving::Awaited(slip, due);
-            return Ok(());
-        };
-        *moving = Moving::Done(Ok(()));
-        self.say(moved.map_or_else(|number| Slip { result: -number, ..slip }, |()| slip))?;
-        if let Some(due) = due {
-            // The kernel completes the request as it takes this in.
-            let now = clock::now();
-            self.enter(0)?;
-            self.softirqs.run();
-            pacer.handed_on(now, due);
-        }
-        Ok(())
-    }
-
-    /// Heeds what another thread has told.
-    fn heed(&mut self, note: Note, pacer: &Pacer<Slip>) -> io::Result<()> {
-        match note {
-            Note::Answer(slip) => self.answer(slip, None, pacer),
-            Note::Moved(tag, moved) => {
-                let moving = &mut self.moving[tag as usize];
-                match std::mem::replace(moving, Moving::Done(moved)) {
-                    Moving::Awaited(slip, due) => self.answer(slip, due, pacer),
-                    Moving::Done(_) | Moving::Busy => Ok(()),
-                }
-            }
-        }
-    }
-
     fn push(&mut self, entry: Entry128) -> io::Result<()> {
         loop {
-            // SAFETY: what entries point to, the buffers and the bell's counter, lives as long as the
+            // SAFETY: what entries point to, the buffers and the bell's number, lives as long as the
             // ring.
             if unsafe { self.ring.submission().push(&entry) }.is_ok() {
                 return Ok(());
@@ -348,47 +269,122 @@ fn taken(entered: io::Result<usize>) -> io::Result<()> {
     }
 }
 
+/// A tag's data.
+#[derive(Clone, Copy, Debug)]
+enum Moving {
+    /// They have been moved, or could not be, for the reason of that number.
+    Done(Result<(), i32>),
+    /// The mover is at it.
+    Busy,
+    /// The same, and the answer waits for it.
+    Awaited(Slip, Option<Due>),
+}
+
 /// A queue at work.
 struct Hands<'a, P> {
     queue: Queue<P>,
     pacer: &'a Pacer<Slip>,
-    arrived: Vec<u32>,
+    data: &'a Data,
+    mover: Mover,
+    /// Of each tag.
+    moving: Vec<Moving>,
+    softirqs: Softirqs,
     notes: Vec<Note>,
     until: Option<u64>,
 }
 
+impl<P: Port> Hands<'_, P> {
+    /// A request has come: its data are moved, and the model is asked when it is done.
+    fn accept(&mut self, tag: u32) -> io::Result<()> {
+        let came = clock::now();
+        let (op, offset, length, fua) = match self.queue.port.accept(tag) {
+            Asked::Model { op, offset, length, fua } => (op, offset, length, fua),
+            Asked::Answered(result) => return self.queue.say(Slip { tag, result }),
+        };
+        let buffered = matches!(op, Op::Read | Op::Write);
+        if !self.data.holds(offset, length) || (buffered && length > REQUEST_MAX.0) {
+            return self.queue.say(Slip { tag, result: -libc::EIO });
+        }
+        if op != Op::Flush {
+            let room = if buffered { length as usize } else { 0 };
+            let buffer = Buffer::of(self.queue.port.buffer(tag), room);
+            let job = Job { tag, op, offset, length, buffer };
+            self.moving[tag as usize] = if self.data.is_soon_moved(length) {
+                Moving::Done(job.run(self.data))
+            } else {
+                self.mover.give(job);
+                Moving::Busy
+            };
+        }
+        let slip = Slip { tag, result: if buffered { length as i32 } else { 0 } };
+        let (start, count) = sectors(offset, length);
+        self.pacer.submit(came, op, start, count, fua, slip);
+        Ok(())
+    }
+
+    /// Answers a request that the model was done with when it was `due`, if it was asked, unless its
+    /// data are still being moved.
+    fn answer(&mut self, slip: Slip, due: Option<Due>) -> io::Result<()> {
+        let moving = &mut self.moving[slip.tag as usize];
+        let Moving::Done(moved) = *moving else {
+            *moving = Moving::Awaited(slip, due);
+            return Ok(());
+        };
+        *moving = Moving::Done(Ok(()));
+        self.queue.say(moved.map_or_else(|number| Slip { result: -number, ..slip }, |()| slip))?;
+        if let Some(due) = due {
+            // The kernel completes the request as it takes this in.
+            let now = clock::now();
+            self.queue.enter(0)?;
+            self.softirqs.run();
+            self.pacer.handed_on(now, due);
+        }
+        Ok(())
+    }
+
+    /// Heeds what another thread has told.
+    fn heed(&mut self, note: Note) -> io::Result<()> {
+        match note {
+            Note::Answer(slip) => self.answer(slip, None),
+            Note::Moved(tag, moved) => {
+                let moving = &mut self.moving[tag as usize];
+                match std::mem::replace(moving, Moving::Done(moved)) {
+                    Moving::Awaited(slip, due) => self.answer(slip, due),
+                    Moving::Done(_) | Moving::Busy => Ok(()),
+                }
+            }
+        }
+    }
+}
+
 impl<P: Port> Runner<Slip> for Hands<'_, P> {
     fn look(&mut self) -> io::Result<bool> {
-        let Hands { queue, pacer, arrived, notes, .. } = self;
-        queue.desk.take(notes);
-        for note in notes.drain(..) {
-            queue.heed(note, pacer)?;
+        self.queue.desk.take(&mut self.notes);
+        for note in std::mem::take(&mut self.notes) {
+            self.heed(note)?;
         }
-        let submission = queue.ring.submission();
+        let submission = self.queue.ring.submission();
         let (brings, takes) = (submission.taskrun(), !submission.is_empty());
         drop(submission);
         if brings || takes {
-            queue.enter(0)?;
+            self.queue.enter(0)?;
         }
         if takes {
-            queue.softirqs.run();
+            self.softirqs.run();
         }
-        if queue.reap(arrived) {
-            queue.listen()?;
-        }
-        if queue.ended >= queue.port.tags() {
+        self.queue.reap()?;
+        if self.queue.ended >= self.queue.port.tags() {
             return Ok(false);
         }
-        for tag in arrived.drain(..) {
-            queue.accept(tag, pacer)?;
+        while let Some(tag) = self.queue.arrived.pop_front() {
+            self.accept(tag)?;
         }
         Ok(true)
     }
 
     fn hand_on(&mut self, ready: &mut Vec<Ready<Slip>>) -> io::Result<()> {
-        let Hands { queue, pacer, .. } = self;
         for Ready { name, inside, due } in ready.drain(..) {
-            queue.answer(name.told(inside), Some(due), pacer)?;
+            self.answer(name.told(inside), Some(due))?;
         }
         Ok(())
     }
@@ -405,13 +401,11 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
     }
 
     fn sleep(&mut self) -> io::Result<()> {
-        if !self.queue.desk.may_sleep() || self.sees_something() {
-            self.queue.desk.awake();
-            return Ok(());
-        }
-        match self.until {
-            Some(moment) => self.queue.enter_until(moment)?,
-            None => self.queue.enter(1)?,
+        if self.queue.desk.may_sleep() && !self.sees_something() {
+            match self.until {
+                Some(moment) => self.queue.enter_until(moment)?,
+                None => self.queue.enter(1)?,
+            }
         }
         self.queue.desk.awake();
         Ok(())

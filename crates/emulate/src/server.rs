@@ -53,11 +53,17 @@ pub fn serve(control: UnixStream) -> io::Result<()> {
             Err(why) => talk.say(&Answer::Refused { why }),
         },
         Way::FuseUring { point, tags } => match served.through_fuse_uring(&point, tags) {
-            Ok((state, queue)) => state.go(talk, |pacer| queue.run(&pacer)),
+            Ok((state, queue)) => {
+                let data = Arc::clone(&state.data);
+                state.go(talk, |pacer| queue.run(&pacer, &data))
+            }
             Err(why) => talk.say(&Answer::Refused { why }),
         },
         Way::Ublk { index, tags, encoded } => match served.through_ublk(index, tags, encoded) {
-            Ok((state, queue)) => state.go(talk, |pacer| queue.run(&pacer)),
+            Ok((state, queue)) => {
+                let data = Arc::clone(&state.data);
+                state.go(talk, |pacer| queue.run(&pacer, &data))
+            }
             Err(why) => talk.say(&Answer::Refused { why }),
         },
     }
@@ -128,7 +134,7 @@ impl Served {
         let refused = |error: io::Error| format!("the queue of /dev/ublkc{index}: {error}");
         let (state, desk) = self.at_a_desk()?;
         let tags = Tags::open(index, tags, encoded).map_err(refused)?;
-        let queue = Queue::open(tags, Arc::clone(&state.data), desk).map_err(refused)?;
+        let queue = Queue::open(tags, desk).map_err(refused)?;
         Ok((state, queue))
     }
 
@@ -146,7 +152,7 @@ impl Served {
         let rest = Session::from_fd(Rest, same()?, SessionACL::Owner, config).map_err(refused)?;
         let (state, desk) = self.at_a_desk()?;
         let entries = Entries::new(same()?, tags, state.data.size()).map_err(refused)?;
-        let queue = Queue::open(entries, Arc::clone(&state.data), desk).map_err(refused)?;
+        let queue = Queue::open(entries, desk).map_err(refused)?;
         thread::Builder::new()
             .name("rest".to_owned())
             .spawn(move || rest.run())
