@@ -1,8 +1,10 @@
 //! Where an emulated device's data are: a sparse file, or memory. What was never written reads as
 //! zeroes and takes no room; what is discarded gives its room back.
 
+use device::Op;
 use rustix::fs::{
-    FallocateFlags, FlockOperation, MemfdFlags, fallocate, flock, ftruncate, memfd_create,
+    FallocateFlags, FlockOperation, MemfdFlags, SeekFrom, fallocate, flock, ftruncate,
+    memfd_create, seek,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -62,9 +64,17 @@ impl Data {
         offset.checked_add(length).is_some_and(|end| end <= self.size.0)
     }
 
-    /// Whether so much is moved sooner than another thread is woken for it. A file may make one wait.
-    pub fn is_soon_moved(&self, length: u64) -> bool {
-        self.in_memory && length <= SOON_MOVED.0
+    /// Whether that is done sooner than another thread is woken for it. A file may make one wait, and
+    /// so may memory that is written for the first time, or given back.
+    pub fn is_soon_moved(&self, op: Op, offset: u64, length: u64) -> bool {
+        let there = |at| seek(&self.file, SeekFrom::Data(at)).is_ok_and(|data| data == at);
+        self.in_memory
+            && length <= SOON_MOVED.0
+            && match op {
+                Op::Read => true,
+                Op::Write => there(offset) && there(offset + length - 1),
+                Op::Flush | Op::Discard => false,
+            }
     }
 
     /// Fills `buffer` from `offset`.
@@ -117,6 +127,26 @@ mod tests {
             assert!(buffer.iter().all(|byte| *byte == 0));
             assert!(data.taken().0 < 1 << 20);
         }
+    }
+
+    #[test]
+    fn what_may_take_time_is_not_soon_moved() {
+        let data = Data::open(&Place::Memory, Bytes::from_gib(1)).unwrap();
+        let soon = |op, offset, length| data.is_soon_moved(op, offset, length);
+        assert!(soon(Op::Read, 0, 4096) && soon(Op::Read, 8192, 128 << 10));
+        assert!(!soon(Op::Read, 0, 256 << 10), "large");
+        assert!(!soon(Op::Write, 4096, 8192), "never written");
+        data.write(&[1; 4096], 4096).unwrap();
+        assert!(soon(Op::Write, 4096, 4096));
+        assert!(!soon(Op::Write, 4096, 8192), "a part was never written");
+        data.write(&[1; 4096], 8192).unwrap();
+        assert!(soon(Op::Write, 4096, 8192));
+        assert!(!soon(Op::Discard, 4096, 4096));
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = folder.path().join("data");
+        std::fs::write(&path, [1; 4096]).unwrap();
+        let file = Data::open(&Place::File(path), Bytes::from_mib(1)).unwrap();
+        assert!(!file.is_soon_moved(Op::Read, 0, 4096), "a file's");
     }
 
     #[test]

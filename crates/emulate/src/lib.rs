@@ -3,8 +3,8 @@
 //!
 //! A server process holds data and model. Where the kernel has ublk, it hands its requests to the
 //! server itself; elsewhere the server shows one file through FUSE, on which a loop device with direct
-//! I/O stands. Both come over an io_uring (`queue`, whose ports are `ublk` and `fuse`), and one thread
-//! takes requests, runs the model and answers; where FUSE has none yet, a thread of `filesystem` reads
+//! I/O stands. Over ublk, and over FUSE's io_uring, one thread takes requests, runs the model and
+//! answers (`queue`, whose ports are `ublk` and `fuse`); over plain FUSE a thread of `filesystem` reads
 //! and one of `pacer` answers. What lives here: the server, its pacing, the transports, and the
 //! controller that brings devices up and takes them down through `host`'s change journal. What does
 //! not: the models (`device`), comparing (`runner`), words (`cli`). Data flows from the kernel's

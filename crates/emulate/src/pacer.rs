@@ -60,8 +60,9 @@ pub trait Runner<T> {
     fn look(&mut self) -> io::Result<bool>;
     /// Gives completions to the kernel, and tells [`Pacer::handed_on`] when it does.
     fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()>;
-    /// Whether there is something for [`Runner::look`], as far as that costs nothing.
-    fn sees_something(&mut self) -> bool;
+    /// Whether there is something for [`Runner::look`] that does not take longer than is `left`, ns,
+    /// before a completion is due. Asking costs nothing.
+    fn sees_something(&mut self, left: u64) -> bool;
     /// The next [`Runner::sleep`] ends at this moment of the wall clock, at the latest. No request
     /// can be submitted meanwhile.
     fn wake_at(&mut self, moment: Option<u64>);
@@ -366,9 +367,6 @@ impl<T> Shared<T> {
         let mut ready: Vec<Ready<T>> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             self.wake();
-            if !runner.look()? {
-                return Ok(());
-            }
             let mut core = locked(&self.core);
             let now = clock::now();
             let look = vigil.watch(core.outstanding > 0, now).unwrap_or(NEVER);
@@ -385,12 +383,16 @@ impl<T> Shared<T> {
             }
             let next = core.next();
             self.due.store(next, Ordering::Release);
-            if !ready.is_empty() {
+            let left = next.saturating_sub(clock::now());
+            if !ready.is_empty() || runner.sees_something(left) {
                 drop(core);
                 runner.hand_on(&mut ready)?;
+                if !runner.look()? {
+                    return Ok(());
+                }
                 continue;
             }
-            if next.saturating_sub(clock::now()) <= self.ahead(&core) {
+            if left <= self.ahead(&core) {
                 drop(core);
                 self.spin(runner);
                 continue;
@@ -423,10 +425,8 @@ impl<T> Shared<T> {
     fn spin(&self, runner: &mut impl Runner<T>) {
         let begun = clock::now();
         let mut now = begun;
-        while now < self.due.load(Ordering::Acquire)
-            && now - begun < Lead::MOST
-            && !runner.sees_something()
-        {
+        let left = |now| self.due.load(Ordering::Acquire).saturating_sub(now);
+        while left(now) > 0 && now - begun < Lead::MOST && !runner.sees_something(left(now)) {
             std::hint::spin_loop();
             now = clock::now();
         }
@@ -455,7 +455,7 @@ impl<T> Runner<T> for OwnThread<'_, T> {
         Ok(())
     }
 
-    fn sees_something(&mut self) -> bool {
+    fn sees_something(&mut self, _: u64) -> bool {
         false
     }
 
@@ -537,6 +537,64 @@ mod tests {
             // The last answer left when the model was done with it, or later.
             assert!(took.as_nanos() as u64 >= lateness.response_mean.0);
         }
+    }
+
+    /// Sends one request after the other, and takes completions.
+    struct Hand<'a> {
+        pacer: &'a Pacer<u64>,
+        left: u64,
+        answered: Vec<u64>,
+        until: Option<u64>,
+    }
+
+    /// It begins nothing in so many nanoseconds before a completion is due.
+    const BUSY: u64 = 20_000;
+
+    impl Runner<u64> for Hand<'_> {
+        fn look(&mut self) -> io::Result<bool> {
+            if self.left > 0 {
+                self.left -= 1;
+                let start = Sectors(self.left * 7_919_000 % 200_000_000 / 8 * 8);
+                self.pacer.submit(clock::now(), Op::Read, start, Sectors(8), false, self.left);
+            }
+            Ok(self.left > 0 || self.answered.len() < 200)
+        }
+
+        fn hand_on(&mut self, ready: &mut Vec<Ready<u64>>) -> io::Result<()> {
+            for Ready { name, inside, due } in ready.drain(..) {
+                assert!(inside && due.at <= clock::now(), "not before the model's time");
+                self.answered.push(name);
+                self.pacer.handed_on(clock::now(), due);
+            }
+            Ok(())
+        }
+
+        fn sees_something(&mut self, left: u64) -> bool {
+            self.left > 0 && left > BUSY
+        }
+
+        fn wake_at(&mut self, moment: Option<u64>) {
+            self.until = moment;
+        }
+
+        fn sleep(&mut self) -> io::Result<()> {
+            let until = self.until.expect("something is outstanding");
+            std::thread::sleep(Duration::from_nanos(until.saturating_sub(clock::now())));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn one_thread_submits_and_answers_each_once() {
+        let nobody = Box::new(|_, _| panic!("nothing is left out"));
+        let pacer = Pacer::new(model("ssd-sata-2018"), true, nobody).unwrap();
+        let mut hand = Hand { pacer: &pacer, left: 200, answered: Vec::new(), until: None };
+        pacer.run(&mut hand).unwrap();
+        hand.answered.sort_unstable();
+        assert_eq!(hand.answered, (0..200).collect::<Vec<_>>());
+        let seen = pacer.seen();
+        assert_eq!((seen.outstanding, seen.tally.lateness().completions), (0, 200));
+        assert!(seen.most_outstanding > 1);
     }
 
     #[test]

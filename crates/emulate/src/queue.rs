@@ -40,6 +40,12 @@ use std::{
 /// Names the completion that wakes the thread; the others are named by their tags.
 const WAKE: u64 = u64::MAX;
 
+/// What one call may bring takes up to so long: the kernel lays out as many as twenty requests. Not
+/// begun in so many nanoseconds before an answer is due.
+const RECEIVING: u64 = 25_000;
+/// One request takes up to so long, its data included.
+const ACCEPTING: u64 = 3_000;
+
 /// A request at the model: its tag, and what its answer says when it lay inside the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slip {
@@ -204,6 +210,13 @@ impl<P: Port> Queue<P> {
         pacer.run(&mut Hands { queue: self, pacer, data, mover, moving, softirqs, notes, until })
     }
 
+    /// Hands over what was said, and takes nothing: the next answer may be due.
+    fn hand_over(&self) -> io::Result<()> {
+        let said = self.ring.submitter();
+        // SAFETY: what has been said is in the ring; no argument is given.
+        taken(unsafe { said.enter::<libc::sigset_t>(u32::MAX, 0, 0, None) })
+    }
+
     /// Hands over what was said, and waits for so many completions.
     fn enter(&self, wait: usize) -> io::Result<()> {
         taken(self.ring.submit_and_wait(wait))
@@ -309,7 +322,7 @@ impl<P: Port> Hands<'_, P> {
             let room = if buffered { length as usize } else { 0 };
             let buffer = Buffer::of(self.queue.port.buffer(tag), room);
             let job = Job { tag, op, offset, length, buffer };
-            self.moving[tag as usize] = if self.data.is_soon_moved(length) {
+            self.moving[tag as usize] = if self.data.is_soon_moved(op, offset, length) {
                 Moving::Done(job.run(self.data))
             } else {
                 self.mover.give(job);
@@ -335,7 +348,7 @@ impl<P: Port> Hands<'_, P> {
         if let Some(due) = due {
             // The kernel completes the request as it takes this in.
             let now = clock::now();
-            self.queue.enter(0)?;
+            self.queue.hand_over()?;
             self.softirqs.run();
             self.pacer.handed_on(now, due);
         }
@@ -366,7 +379,7 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
         let submission = self.queue.ring.submission();
         let (brings, takes) = (submission.taskrun(), !submission.is_empty());
         drop(submission);
-        if brings || takes {
+        if takes || (brings && self.queue.arrived.is_empty()) {
             self.queue.enter(0)?;
         }
         if takes {
@@ -376,7 +389,8 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
         if self.queue.ended >= self.queue.port.tags() {
             return Ok(false);
         }
-        while let Some(tag) = self.queue.arrived.pop_front() {
+        // One at a time: an answer may be due before the next.
+        if let Some(tag) = self.queue.arrived.pop_front() {
             self.accept(tag)?;
         }
         Ok(true)
@@ -389,7 +403,13 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
         Ok(())
     }
 
-    fn sees_something(&mut self) -> bool {
+    fn sees_something(&mut self, left: u64) -> bool {
+        if !self.queue.arrived.is_empty() {
+            return left > ACCEPTING;
+        }
+        if left <= RECEIVING {
+            return false;
+        }
         let (_, submission, completion) = self.queue.ring.split();
         submission.taskrun()
             || !completion.is_empty()
@@ -401,7 +421,7 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
     }
 
     fn sleep(&mut self) -> io::Result<()> {
-        if self.queue.desk.may_sleep() && !self.sees_something() {
+        if self.queue.desk.may_sleep() && !self.sees_something(u64::MAX) {
             match self.until {
                 Some(moment) => self.queue.enter_until(moment)?,
                 None => self.queue.enter(1)?,

@@ -25,11 +25,12 @@ pub enum Transport {
 const LOOP_TAGS: u32 = 128;
 
 impl Transport {
-    /// All, those that cost less before the others.
-    pub const ALL: [Transport; 3] = [Transport::Ublk, Transport::FuseUring, Transport::Fuse];
+    /// All.
+    pub const ALL: [Transport; 3] = [Transport::Ublk, Transport::Fuse, Transport::FuseUring];
 
-    /// The one that was asked for, or the first of [`Transport::ALL`] that this host has. An error says
-    /// what it lacks; nothing is changed to find out.
+    /// The one that was asked for; else ublk where the host has it, and FUSE where it has not (over
+    /// io_uring only when asked: the kernel has that switched off). An error says what this host lacks;
+    /// nothing is changed to find out.
     pub fn choose(asked: Option<Transport>) -> Result<Transport, EmulateError> {
         if !rustix::process::geteuid().is_root() {
             return Err(cannot(
@@ -39,10 +40,8 @@ impl Transport {
         }
         match asked {
             Some(asked) => asked.check().map(|()| asked),
-            None => {
-                let here = Transport::ALL.into_iter().find(|it| it.check().is_ok());
-                here.map_or_else(|| check_fuse().map(|()| Transport::Fuse), Ok)
-            }
+            None if Transport::Ublk.check().is_ok() => Ok(Transport::Ublk),
+            None => Transport::Fuse.check().map(|()| Transport::Fuse),
         }
     }
 
@@ -123,7 +122,7 @@ impl FromStr for Transport {
     type Err = String;
     fn from_str(word: &str) -> Result<Self, String> {
         let named = Transport::ALL.into_iter().find(|it| it.to_string() == word);
-        named.ok_or_else(|| format!("'{word}' is no transport: take ublk, fuse-uring or fuse"))
+        named.ok_or_else(|| format!("'{word}' is no transport: take ublk, fuse or fuse-uring"))
     }
 }
 

@@ -39,10 +39,10 @@ pub struct EmulateArgs {
     /// (yours, kept); a sparse scratch file beside the journal when not said
     #[arg(long, value_name = "memory|FOLDER|FILE")]
     data: Option<String>,
-    /// How the kernel's requests reach the model: `ublk` (Linux 6.0, module ublk_drv), `fuse-uring` (FUSE
-    /// over io_uring, Linux 6.14, and a loop device) or `fuse` (FUSE and a loop device); the first of
-    /// them that this host has when not said
-    #[arg(long, value_name = "ublk|fuse-uring|fuse")]
+    /// How the kernel's requests reach the model: `ublk` (Linux 6.0, module ublk_drv), `fuse` (FUSE and a
+    /// loop device), or `fuse-uring` (the same over io_uring, Linux 6.14: carries more); ublk where
+    /// this host has it, and fuse elsewhere, when not said
+    #[arg(long, value_name = "ublk|fuse|fuse-uring")]
     transport: Option<Transport>,
     /// Seed of what is random in the model
     #[arg(long, default_value_t = 1)]
