@@ -60,8 +60,8 @@ pub trait Runner<T> {
     fn look(&mut self) -> io::Result<bool>;
     /// Gives completions to the kernel, and tells [`Pacer::handed_on`] when it does.
     fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()>;
-    /// Whether there is something for [`Runner::look`] that does not take longer than is `left`, ns,
-    /// before a completion is due. Asking costs nothing.
+    /// Whether there is something for [`Runner::look`] that should not wait for the model's next
+    /// event, for which so many nanoseconds are `left`. Asking costs nothing.
     fn sees_something(&mut self, left: u64) -> bool;
     /// The next [`Runner::sleep`] ends at this moment of the wall clock, at the latest. No request
     /// can be submitted meanwhile.

@@ -40,8 +40,9 @@ use std::{
 /// Names the completion that wakes the thread; the others are named by their tags.
 const WAKE: u64 = u64::MAX;
 
-/// What one call may bring takes up to so long: the kernel lays out as many as twenty requests. Not
-/// begun in so many nanoseconds before an answer is due.
+/// What one call may bring takes up to so many nanoseconds: the kernel lays out as many as twenty
+/// requests. Not begun in so many before the model's next event, but waits no longer than that: not
+/// each event is an answer.
 const RECEIVING: u64 = 25_000;
 /// One request takes up to so long, its data included.
 const ACCEPTING: u64 = 3_000;
@@ -206,8 +207,10 @@ impl<P: Port> Queue<P> {
         let mover = Mover::start(Arc::clone(data), Arc::clone(&self.desk))?;
         let moving = vec![Moving::Done(Ok(())); self.port.tags() as usize];
         let softirqs = Softirqs::new()?;
-        let (notes, until) = (Vec::new(), None);
-        pacer.run(&mut Hands { queue: self, pacer, data, mover, moving, softirqs, notes, until })
+        let notes = Vec::new();
+        let (until, since) = (None, None);
+        let queue = self;
+        pacer.run(&mut Hands { queue, pacer, data, mover, moving, softirqs, notes, until, since })
     }
 
     /// Hands over what was said, and takes nothing: the next answer may be due.
@@ -304,6 +307,8 @@ struct Hands<'a, P> {
     softirqs: Softirqs,
     notes: Vec<Note>,
     until: Option<u64>,
+    /// When something was first seen that has not been taken.
+    since: Option<u64>,
 }
 
 impl<P: Port> Hands<'_, P> {
@@ -372,6 +377,7 @@ impl<P: Port> Hands<'_, P> {
 
 impl<P: Port> Runner<Slip> for Hands<'_, P> {
     fn look(&mut self) -> io::Result<bool> {
+        self.since = None;
         self.queue.desk.take(&mut self.notes);
         for note in std::mem::take(&mut self.notes) {
             self.heed(note)?;
@@ -404,16 +410,18 @@ impl<P: Port> Runner<Slip> for Hands<'_, P> {
     }
 
     fn sees_something(&mut self, left: u64) -> bool {
-        if !self.queue.arrived.is_empty() {
-            return left > ACCEPTING;
-        }
-        if left <= RECEIVING {
+        let arrived = !self.queue.arrived.is_empty();
+        let (_, submission, completion) = self.queue.ring.split();
+        let there = arrived
+            || submission.taskrun()
+            || !completion.is_empty()
+            || self.queue.desk.some.load(Ordering::Relaxed);
+        if !there {
             return false;
         }
-        let (_, submission, completion) = self.queue.ring.split();
-        submission.taskrun()
-            || !completion.is_empty()
-            || self.queue.desk.some.load(Ordering::Relaxed)
+        let now = clock::now();
+        let since = *self.since.get_or_insert(now);
+        left > if arrived { ACCEPTING } else { RECEIVING } || now - since > RECEIVING
     }
 
     fn wake_at(&mut self, moment: Option<u64>) {
