@@ -211,6 +211,7 @@ fn every_transport_moves_small_and_large_requests_and_all_at_once() {
                 .args(["--name=v", "--rw=randwrite", "--bsrange=4k-512k", "--size=64M"])
                 .args(["--ioengine=libaio", "--iodepth=64", "--direct=1", "--numjobs=2"])
                 .args(["--offset_increment=64M", "--verify=crc32c", "--verify_fatal=1"])
+                .arg("--verify_state_save=0")
                 .arg(format!("--filename={}", device.node.display()))
                 .output()
                 .unwrap();
