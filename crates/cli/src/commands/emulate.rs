@@ -40,7 +40,7 @@ pub struct EmulateArgs {
     #[arg(long, value_name = "memory|FOLDER|FILE")]
     data: Option<String>,
     /// How the kernel's requests reach the model: `ublk` (Linux 6.0, module ublk_drv), `fuse` (FUSE and a
-    /// loop device), or `fuse-uring` (the same over io_uring, Linux 6.14: carries more); ublk where
+    /// loop device), or `fuse-uring` (the same over io_uring, Linux 6.14: more reads); ublk where
     /// this host has it, and fuse elsewhere, when not said
     #[arg(long, value_name = "ublk|fuse|fuse-uring")]
     transport: Option<Transport>,
