@@ -124,8 +124,6 @@ pub(crate) struct Bfq {
     active: Option<Q>,
     active_since: Nanos,
     idle_until: Option<Nanos>,
-    /// Who came back in time, and so is next.
-    returned: Option<Q>,
     burst: Burst,
     source: Option<Source>,
     joins: BTreeMap<u32, Join>,
@@ -154,7 +152,6 @@ impl Bfq {
             active: None,
             active_since: Nanos::ZERO,
             idle_until: None,
-            returned: None,
             burst: Burst::default(),
             source: None,
             joins: BTreeMap::new(),
@@ -268,9 +265,6 @@ impl Bfq {
 
     /// Of the first class that has any: those whose service may have started, the earliest finish.
     fn next_queue(&mut self) -> Option<Q> {
-        if let Some(q) = self.returned.take().filter(|q| self.shares[*q].waiting) {
-            return Some(q);
-        }
         let waiting = |q: &Q| self.shares[*q].waiting;
         let class = (0..self.shares.len()).filter(waiting).map(|q| self.queues[q].class).min()?;
         let of_class: Vec<Q> = (0..self.shares.len())
@@ -315,8 +309,8 @@ impl Bfq {
     }
 
     /// A queue that lost the device for having nothing there is back soon: it goes on where it ended,
-    /// with what was left of its budget, and takes the device from who has it now. (Seen in the
-    /// kernel's own trace, 6.18.)
+    /// with what was left of its budget, and ends the turn of who has the device now. Who is next then,
+    /// the fair order says. (Seen in the kernel's own trace, 6.18.)
     fn returns(&mut self, q: Q, now: Nanos) -> bool {
         let Some(left) = self.shares[q].left.take() else { return false };
         let limit = self.queues.settings.slice_idle * IN_TIME;
@@ -331,15 +325,6 @@ impl Bfq {
         (share.budget, share.start) = (left, share.finish);
         share.finish = share.start + (left << SHIFT) / weight;
         share.waiting = true;
-        let (class, finish) = (self.queues[q].class, share.finish);
-        let before = |other: Q| {
-            self.shares[other].waiting
-                && self.queues[other].class == class
-                && self.shares[other].finish < finish
-        };
-        if !(0..self.shares.len()).any(before) {
-            self.returned = Some(q);
-        }
         true
     }
 
@@ -652,7 +637,6 @@ impl Scheduler for Bfq {
             self.queues[q].in_service = false;
         }
         self.idle_until = None;
-        self.returned = None;
     }
 }
 
