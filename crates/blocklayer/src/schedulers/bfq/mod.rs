@@ -1,6 +1,9 @@
 //! bfq: shares of sectors instead of time, by weights, with budgets (B-WF2Q+, Valente and Checconi,
 //! "High Throughput Disk Scheduling with Fair Bandwidth Distribution", 2010).
 
+mod raise;
+
+use self::raise::{Arrival, Burst, Raise};
 use super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
@@ -14,15 +17,9 @@ const FIRST_BUDGET: u64 = 16_384;
 /// The smallest budget is this part of the largest.
 const BUDGET_PARTS: u64 = 32;
 const ASYNC_CHARGE: u64 = 3;
-const RAISE: u64 = 30;
-/// A queue that did nothing for so long counts as an application that starts.
-const RAISE_AFTER_IDLE: Nanos = Nanos::from_secs(2);
-const RAISE_ROTATIONAL: Nanos = Nanos::from_millis(10_500);
-const RAISE_OTHERS: Nanos = Nanos::from_millis(3750);
-/// So many queues, each begun within such a time of the one before, are a burst: one application's,
-/// which wants throughput, and is not raised.
-const BURST: usize = 8;
-const BURST_INTERVAL: Nanos = Nanos::from_millis(180);
+/// While others have so many requests more at the device than a raised queue has itself, it is waited
+/// for.
+const OTHERS_SENT: u32 = 4;
 /// A queue that begins within such a time of another is taken for the same application's, and joined
 /// to it.
 const JOINS_WITHIN: Nanos = Nanos::from_millis(600);
@@ -63,39 +60,20 @@ enum Reason {
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     budget: u64,
+    /// What it has in a turn, if it has not to go on with what was left.
+    usual: u64,
     /// Sectors served since it got the device.
     served: u64,
     start: u64,
     finish: u64,
     waiting: bool,
-    raised_until: Nanos,
-    last_active: Option<Nanos>,
-    in_burst: bool,
+    raise: Raise,
+    /// It lost the device with requests there: whether it plays something is judged when they are back.
+    empties: bool,
     /// Its next request, where that is not the nearest.
     next: Option<Rq>,
     /// What was left of its budget when it lost the device for having nothing there.
     left: Option<u64>,
-}
-
-/// Queues that began shortly after one another.
-#[derive(Debug, Default)]
-struct Burst {
-    last: Option<Nanos>,
-    queues: Vec<Q>,
-    large: bool,
-}
-
-impl Burst {
-    /// A queue begins: those of which it is known now that they are of a large burst.
-    fn join(&mut self, q: Q, now: Nanos) -> Vec<Q> {
-        if self.last.is_none_or(|last| last + BURST_INTERVAL < now) {
-            *self = Burst::default();
-        }
-        self.last = Some(now);
-        self.queues.push(q);
-        self.large |= self.queues.len() >= BURST;
-        if self.large { std::mem::take(&mut self.queues) } else { Vec::new() }
-    }
 }
 
 /// The queue that those are joined to which begin soon after it.
@@ -114,8 +92,7 @@ struct Join {
     begun: Nanos,
 }
 
-/// The scheduler as of 6.12, without injection, merging of cooperating queues and soft real-time
-/// raising.
+/// The scheduler as of 6.12, without injection and merging of cooperating queues.
 #[derive(Debug)]
 pub(crate) struct Bfq {
     queues: Queues,
@@ -171,13 +148,16 @@ impl Bfq {
     }
 
     fn is_raised(&self, q: Q) -> bool {
-        self.shares[q].raised_until > self.now
+        self.factor(q) > 1
     }
 
-    /// (8 − level) · 10, thirty times that while raised.
+    fn factor(&self, q: Q) -> u64 {
+        self.shares[q].raise.factor(self.now)
+    }
+
+    /// (8 − level) · 10, many times that while raised.
     fn weight(&self, q: Q) -> u64 {
-        let own = (8 - u64::from(self.queues[q].level.min(7))) * 10;
-        if self.is_raised(q) { own * RAISE } else { own }
+        (8 - u64::from(self.queues[q].level.min(7))) * 10 * self.factor(q)
     }
 
     fn is_busy(&self, q: Q) -> bool {
@@ -185,13 +165,25 @@ impl Bfq {
     }
 
     /// Whether the queues that want the device are not all alike: then a queue that is not waited
-    /// for would lose its share.
+    /// for would lose its share. (Raised weights are not meant: who is raised has a rule of its own.)
     fn is_asymmetric(&self) -> bool {
-        let busy = |q: &Q| self.is_busy(*q);
-        let mut kinds =
-            (0..self.shares.len()).filter(busy).map(|q| (self.weight(q), self.queues[q].class));
-        let first = kinds.next();
-        kinds.any(|kind| Some(kind) != first)
+        let busy = || (0..self.shares.len()).filter(|q| self.is_busy(*q));
+        let plain = || busy().filter(|q| !self.is_raised(*q));
+        !all_alike(busy().map(|q| self.queues[q].class))
+            || !all_alike(plain().map(|q| self.weight(q)))
+    }
+
+    /// Those who have the device or wait for it.
+    fn contenders(&self) -> impl Iterator<Item = Q> {
+        (0..self.shares.len()).filter(|q| self.shares[*q].waiting || self.active == Some(*q))
+    }
+
+    /// Whether an empty raised queue would lose what it is raised for: to somebody who is not, or to the
+    /// many requests that others have at the device. (Seen in the kernel's own trace, 6.18.)
+    fn is_raised_in_vain(&self, q: Q) -> bool {
+        self.is_raised(q)
+            && (self.queues.in_flight >= self.queues[q].in_flight + OTHERS_SENT
+                || self.contenders().any(|other| !self.is_raised(other)))
     }
 
     fn is_seeky(&self, q: Q) -> bool {
@@ -206,7 +198,10 @@ impl Bfq {
         }
         let slow = self.is_slow(q);
         let seeky = self.is_seeky(q);
-        let needed = self.strict || (!slow && self.is_asymmetric());
+        // Who is alone takes nothing from anybody. (Seen in the trace.)
+        let alone = self.contenders().all(|other| other == q);
+        let needed =
+            self.strict || alone || self.is_raised_in_vain(q) || (!slow && self.is_asymmetric());
         let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
         let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
         (needed || self.is_worth_a_wait(q)).then_some(wait)
@@ -235,32 +230,43 @@ impl Bfq {
     fn is_worth_a_wait(&self, q: Q) -> bool {
         // While a raised queue is busy, waiting for throughput would keep it from its due: seen on
         // 6.18, where sixteen new readers keep a disk's queue full with low_latency and not without.
-        let anyone_raised =
-            (0..self.shares.len()).any(|other| self.is_busy(other) && self.is_raised(other));
+        let anyone_raised = self.contenders().any(|other| self.is_raised(other));
         let goes_on = !self.is_seeky(q) && !self.is_slow(q);
         !anyone_raised
             && ((self.rotational && !self.tagged) || (goes_on && (self.rotational || !self.tagged)))
     }
 
-    /// A queue gets requests again: it enters at the virtual time, or where it ended if that is
-    /// later.
-    fn enter(&mut self, q: Q) {
+    /// A queue gets requests again: it enters at the virtual time, or where it ended if that is later;
+    /// there in any case if it is back in time. (Seen in the kernel's own trace, 6.18.)
+    fn enter(&mut self, q: Q, returns: bool) {
         if self.shares[q].waiting || self.active == Some(q) {
             return;
         }
-        self.shares[q].left = None;
         let weight = self.weight(q);
         let max_budget = self.max_budget;
+        let raised = self.is_raised(q).then(|| self.raised_budget());
         let class = self.queues[q].class as usize;
         let share = &mut self.shares[q];
-        match (self.queues[q].sync, share.budget) {
-            (false, _) => share.budget = max_budget,
-            (true, 0) => share.budget = (max_budget * 2 / 3).max(1),
+        match (self.queues[q].sync, share.usual) {
+            (false, _) => share.usual = max_budget,
+            (true, 0) => share.usual = (max_budget * 2 / 3).max(1),
             _ => {}
         }
-        share.start = share.finish.max(self.virtual_time[class]);
+        let left = share.left.take().filter(|_| returns);
+        share.budget = left.unwrap_or(share.usual).min(raised.unwrap_or(max_budget));
+        let now = if returns { 0 } else { self.virtual_time[class] };
+        share.start = share.finish.max(now);
         share.finish = share.start + (share.budget << SHIFT) / weight;
         share.waiting = true;
+    }
+
+    /// A queue that waits has another next request: its budget becomes the usual one. (Seen in the
+    /// trace: the 1024 sectors of a new raised queue are of its first request alone.)
+    fn has_another_next(&mut self, q: Q) {
+        let weight = self.weight(q);
+        let share = &mut self.shares[q];
+        share.budget = share.usual;
+        share.finish = share.start + (share.budget << SHIFT) / weight;
     }
 
     /// Of the first class that has any: those whose service may have started, the earliest finish.
@@ -300,48 +306,56 @@ impl Bfq {
         let charge = if sync { share.served } else { share.served * ASYNC_CHARGE };
         share.finish = share.start + (charge << SHIFT) / weight;
         let left = share.budget.saturating_sub(share.served).min(next);
-        share.budget = next;
+        share.usual = next;
         if !self.queues[q].is_empty() {
-            self.enter(q);
-        } else if sync && !matches!(reason, Reason::Timeout | Reason::Exhausted) {
-            share.left = Some(left).filter(|left| *left > 0);
+            self.enter(q, false);
+        } else if sync {
+            let ran_out = matches!(reason, Reason::Timeout | Reason::Exhausted);
+            share.left = Some(left).filter(|left| *left > 0 && !ran_out);
+            share.empties = true;
+            self.note_empty(q, now);
         }
     }
 
-    /// A queue that lost the device for having nothing there is back soon: it goes on where it ended,
-    /// with what was left of its budget, and ends the turn of who has the device now. Who is next then,
-    /// the fair order says. (Seen in the kernel's own trace, 6.18.)
-    fn returns(&mut self, q: Q, now: Nanos) -> bool {
-        let Some(left) = self.shares[q].left.take() else { return false };
-        let limit = self.queues.settings.slice_idle * IN_TIME;
-        let in_time = self.queues[q].last_done.is_some_and(|done| now <= done + limit);
-        let Some(active) = self.active.filter(|_| in_time) else { return false };
-        let (new, old) = (&self.queues[q], &self.queues[active]);
-        if new.class > old.class || self.is_raised(active) && !self.is_raised(q) {
-            return false;
+    /// A queue that lost the device may have nothing there either.
+    fn note_empty(&mut self, q: Q, now: Nanos) {
+        let (queue, share) = (&self.queues[q], &mut self.shares[q]);
+        if share.empties && queue.is_empty() && queue.in_flight == 0 {
+            share.empties = false;
+            share.raise.empties(self.queues.settings.slice_idle, now);
         }
-        let weight = self.weight(q);
-        let share = &mut self.shares[q];
-        (share.budget, share.start) = (left, share.finish);
-        share.finish = share.start + (left << SHIFT) / weight;
-        share.waiting = true;
-        true
+    }
+
+    /// Whether a queue that lost the device for having nothing there is back soon: then it goes on with
+    /// what was left of its budget. (Seen in the kernel's own trace, 6.18.)
+    fn returns(&self, q: Q, now: Nanos) -> bool {
+        let limit = self.queues.settings.slice_idle * IN_TIME;
+        self.shares[q].left.is_some()
+            && self.queues[q].last_done.is_some_and(|done| now <= done + limit)
+    }
+
+    /// Of a raised queue: small and always the same, so that others of its kind need not wait for long.
+    fn raised_budget(&self) -> u64 {
+        2 * self.least_budget()
+    }
+
+    fn least_budget(&self) -> u64 {
+        (self.max_budget / BUDGET_PARTS).max(1)
     }
 
     fn next_budget(&self, q: Q, reason: Reason) -> u64 {
         let share = &self.shares[q];
-        let least = (self.max_budget / BUDGET_PARTS).max(1);
+        let least = self.least_budget();
         let in_flight = self.queues[q].in_flight > 0;
         let next = match reason {
             _ if !self.queues[q].sync => self.max_budget,
-            // Small and always the same, so that others of its kind need not wait for long.
-            _ if self.is_raised(q) => 2 * least,
-            Reason::Exhausted => share.budget * 4,
-            Reason::Timeout => share.budget * 2,
-            Reason::TooIdle if !in_flight && share.budget > 5 * least => share.budget - 4 * least,
+            _ if self.is_raised(q) => self.raised_budget(),
+            Reason::Exhausted => share.usual * 4,
+            Reason::Timeout => share.usual * 2,
+            Reason::TooIdle if !in_flight && share.usual > 5 * least => share.usual - 4 * least,
             Reason::TooIdle if !in_flight => least,
             Reason::NoMore => share.served,
-            Reason::TooIdle | Reason::Preempted => share.budget,
+            Reason::TooIdle | Reason::Preempted => share.usual,
         };
         next.clamp(least, self.max_budget)
     }
@@ -400,10 +414,10 @@ impl Bfq {
         now: Nanos,
     ) -> Result<Rq, Result<Issue, Reason>> {
         let sync = self.queues[q].sync;
-        let timeout = match (sync, self.is_raised(q)) {
+        let timeout = match (sync, self.factor(q)) {
             (false, _) => TIMEOUT_ASYNC,
-            (true, false) => self.timeout_sync,
-            (true, true) => self.timeout_sync * RAISE,
+            (true, raise::INTERACTIVE) => self.timeout_sync * raise::INTERACTIVE,
+            (true, _) => self.timeout_sync,
         };
         let end = self.active_since + timeout;
         if end <= now && self.shares[q].served > 0 {
@@ -456,42 +470,46 @@ impl Bfq {
             && let Some(Join { source, .. }) = self.joins.remove(&process)
         {
             self.queues.join(process, source);
-            let raised = self.shares[q].raised_until;
-            let until = &mut self.shares[source].raised_until;
-            *until = raised.max(*until);
+            let joins = self.shares[q].raise;
+            self.shares[source].raise.join(&joins, now);
         }
     }
 
-    fn preempts(&self, q: Q) -> bool {
+    /// Whether who gets requests again ends the turn of the queue that has the device: because it has
+    /// more weight, because it is back in time and not raised less, or because that one is not worth a
+    /// wait. Who is next then, the fair order says. (Seen in the kernel's own trace, 6.18.)
+    fn preempts(&self, q: Q, returns: bool) -> bool {
         let Some(active) = self.active.filter(|active| *active != q) else { return false };
-        let (new, old) = (&self.queues[q], &self.queues[active]);
-        new.class < old.class
-            || new.class == old.class && self.is_raised(q) && !self.is_raised(active)
+        let (new, old) = (self.queues[q].class, self.queues[active].class);
+        new < old
+            || new == old
+                && (returns && self.factor(q) >= self.factor(active)
+                    || self.weight(q) > self.weight(active)
+                    || self.wait_for(active).is_none())
     }
 
     /// A sync queue that starts, or was idle for long, is taken for an application that somebody
-    /// waits for.
-    fn consider_raising(&mut self, q: Q, now: Nanos) {
-        let share = &mut self.shares[q];
-        let idle = share.last_active.is_none_or(|last| last + RAISE_AFTER_IDLE <= now);
-        share.last_active = Some(now);
-        if !self.queues[q].sync {
+    /// waits for; one whose requests come slowly and apart, for one that plays something.
+    fn consider_raising(&mut self, q: Q, fills: bool, now: Nanos) {
+        let (queue, share) = (&self.queues[q], &mut self.shares[q]);
+        if !queue.sync {
             return;
         }
-        if idle {
-            share.in_burst = false;
+        let starts = share.raise.starts(now);
+        if starts {
+            share.raise.set_in_burst(false);
             for of_it in self.burst.join(q, now) {
-                self.shares[of_it].in_burst = true;
+                self.shares[of_it].raise.set_in_burst(true);
             }
         }
-        // Who is found to be of a burst after it was raised loses that when it next comes from idleness.
-        let (share, comes) = (&mut self.shares[q], self.queues[q].depth() == 1);
-        if share.in_burst && comes {
-            share.raised_until = Nanos::ZERO;
-        } else if self.low_latency && idle {
-            let time = if self.rotational { RAISE_ROTATIONAL } else { RAISE_OTHERS };
-            share.raised_until = now + time;
-        }
+        let lasts = if self.rotational { raise::ROTATIONAL } else { raise::OTHERS };
+        let arrival = Arrival {
+            fills,
+            alone: queue.depth() == 1,
+            level: queue.level,
+            lasts: self.low_latency.then_some(lasts),
+        };
+        self.shares[q].raise.arrive(arrival, starts, now);
     }
 
     fn estimate_tags(&mut self) {
@@ -530,11 +548,17 @@ impl Scheduler for Bfq {
         {
             self.shares[q].next = Some(rq);
         }
-        self.consider_raising(q, now);
-        let preempts = self.returns(q, now) || self.preempts(q);
-        self.enter(q);
-        if preempts {
-            self.expire(Reason::Preempted, now);
+        let fills = self.queues[q].sorted.len() == 1 && self.active != Some(q);
+        self.consider_raising(q, fills, now);
+        if fills {
+            self.shares[q].empties = false;
+            let returns = self.returns(q, now);
+            self.enter(q, returns);
+            if self.preempts(q, returns) {
+                self.expire(Reason::Preempted, now);
+            }
+        } else if self.shares[q].waiting && self.queues.nearest(q, requests) == Some(rq) {
+            self.has_another_next(q);
         }
     }
 
@@ -551,6 +575,7 @@ impl Scheduler for Bfq {
                 let class = self.queues[q].class as usize;
                 self.virtual_time[class] += (count << SHIFT) / self.weights_beside(q).max(1);
                 self.shares[q].served += count;
+                self.shares[q].raise.serve(count);
                 self.queues.send(rq, requests);
                 self.look_for_overdue(q, requests, now);
                 Issue::Send(rq)
@@ -562,7 +587,8 @@ impl Scheduler for Bfq {
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         self.now = now;
         let q = self.queues.complete(rq, requests, now);
-        self.shares[q].last_active = Some(now);
+        self.shares[q].raise.touch(now);
+        self.note_empty(q, now);
         self.estimate_tags();
         if self.active == Some(q) && self.queues[q].is_empty() {
             match self.wait_for(q) {
@@ -606,7 +632,7 @@ impl Scheduler for Bfq {
     /// has as its weight is to all; when it asks for more it gets next to nothing, and then sleeps
     /// with that.
     fn tag_limit(&self, class: TagClass, context: &Context, plugged: u32) -> u32 {
-        let raised = (0..self.shares.len()).any(|q| self.is_busy(q) && self.is_raised(q));
+        let raised = self.contenders().any(|q| self.is_raised(q));
         let sixteenths = match (class, raised) {
             (TagClass::Read, _) => 16,
             (TagClass::SyncWrite, false) => 12,
@@ -640,20 +666,7 @@ impl Scheduler for Bfq {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eight_that_begin_shortly_after_one_another_are_a_burst() {
-        let mut burst = Burst::default();
-        let at = |millis| Nanos::from_millis(millis);
-        for q in 0..7 {
-            assert!(burst.join(q, at(q as u64 * 180)).is_empty());
-        }
-        assert_eq!(burst.join(7, at(7 * 180)), [0, 1, 2, 3, 4, 5, 6, 7]);
-        assert_eq!(burst.join(8, at(8 * 180)), [8]);
-        // Who comes later begins another.
-        assert!(burst.join(9, at(9 * 180 + 1)).is_empty());
-    }
+fn all_alike<T: PartialEq>(mut all: impl Iterator<Item = T>) -> bool {
+    let first = all.next();
+    all.all(|one| Some(one) == first)
 }
