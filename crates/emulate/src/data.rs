@@ -35,6 +35,8 @@ pub struct Data {
 
 /// So much is moved within memory in some 20 µs.
 const SOON_MOVED: Bytes = Bytes::from_kib(128);
+/// The same of memory that is written for the first time.
+const SOON_MADE: Bytes = Bytes::from_kib(16);
 
 impl Data {
     /// Opens the place, `size` long; nobody else may emulate on the same file.
@@ -65,14 +67,14 @@ impl Data {
     }
 
     /// Whether that is done sooner than another thread is woken for it. A file may make one wait, and
-    /// so may memory that is written for the first time, or given back.
+    /// so may much memory that is written for the first time, or given back.
     pub fn is_soon_moved(&self, op: Op, offset: u64, length: u64) -> bool {
         let there = |at| seek(&self.file, SeekFrom::Data(at)).is_ok_and(|data| data == at);
         self.in_memory
             && length <= SOON_MOVED.0
             && match op {
                 Op::Read => true,
-                Op::Write => there(offset) && there(offset + length - 1),
+                Op::Write => length <= SOON_MADE.0 || there(offset) && there(offset + length - 1),
                 Op::Flush | Op::Discard => false,
             }
     }
@@ -135,12 +137,12 @@ mod tests {
         let soon = |op, offset, length| data.is_soon_moved(op, offset, length);
         assert!(soon(Op::Read, 0, 4096) && soon(Op::Read, 8192, 128 << 10));
         assert!(!soon(Op::Read, 0, 256 << 10), "large");
-        assert!(!soon(Op::Write, 4096, 8192), "never written");
-        data.write(&[1; 4096], 4096).unwrap();
-        assert!(soon(Op::Write, 4096, 4096));
-        assert!(!soon(Op::Write, 4096, 8192), "a part was never written");
-        data.write(&[1; 4096], 8192).unwrap();
-        assert!(soon(Op::Write, 4096, 8192));
+        assert!(soon(Op::Write, 0, 16 << 10), "never written, but little");
+        assert!(!soon(Op::Write, 0, 32 << 10), "never written");
+        data.write(&[1; 16 << 10], 0).unwrap();
+        assert!(!soon(Op::Write, 0, 32 << 10), "a part was never written");
+        data.write(&[1; 16 << 10], 16 << 10).unwrap();
+        assert!(soon(Op::Write, 0, 32 << 10));
         assert!(!soon(Op::Discard, 4096, 4096));
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
