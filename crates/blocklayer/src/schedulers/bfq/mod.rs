@@ -180,7 +180,7 @@ impl Bfq {
 
     /// Whether an empty raised queue would lose what it is raised for: to somebody who is not, or to the
     /// many requests that others have at the device. (Seen in the kernel's own trace, 6.18.)
-    fn is_raised_in_vain(&self, q: Q) -> bool {
+    fn would_be_raised_in_vain(&self, q: Q) -> bool {
         self.is_raised(q)
             && (self.queues.in_flight >= self.queues[q].in_flight + OTHERS_SENT
                 || self.contenders().any(|other| !self.is_raised(other)))
@@ -200,8 +200,10 @@ impl Bfq {
         let seeky = self.is_seeky(q);
         // Who is alone takes nothing from anybody. (Seen in the trace.)
         let alone = self.contenders().all(|other| other == q);
-        let needed =
-            self.strict || alone || self.is_raised_in_vain(q) || (!slow && self.is_asymmetric());
+        let needed = self.strict
+            || alone
+            || self.would_be_raised_in_vain(q)
+            || (!slow && self.is_asymmetric());
         let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
         let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
         (needed || self.is_worth_a_wait(q)).then_some(wait)
@@ -254,8 +256,8 @@ impl Bfq {
         }
         let left = share.left.take().filter(|_| returns);
         share.budget = left.unwrap_or(share.usual).min(raised.unwrap_or(max_budget));
-        let now = if returns { 0 } else { self.virtual_time[class] };
-        share.start = share.finish.max(now);
+        let earliest = if returns { 0 } else { self.virtual_time[class] };
+        share.start = share.finish.max(earliest);
         share.finish = share.start + (share.budget << SHIFT) / weight;
         share.waiting = true;
     }
