@@ -1,6 +1,7 @@
 //! Who gets a request: the single-queue pool with its congestion and batching, or blk-mq's tags.
 
-use crate::config::Resolved;
+use crate::config::{Resolved, nr_requests_range};
+use crate::tags::Tags;
 use random::Stream;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
@@ -18,7 +19,6 @@ const BATCH_TIME: Nanos = Nanos::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct Admission {
     rule: Rule,
-    n: u32,
     count: [u32; 3],
     full: [bool; 2],
     congested: [bool; 2],
@@ -34,12 +34,19 @@ pub(crate) struct Admission {
     late: Option<Nanos>,
 }
 
+#[derive(Debug)]
+enum Rule {
+    /// The pool of the single-queue era, so many for each of two classes.
+    Pool(u32),
+    /// blk-mq.
+    Tags(Tags),
+}
+
+/// What a request has of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rule {
-    /// The pool of the single-queue era, `n` for each of two classes.
-    Pool,
-    /// blk-mq: `n` tags for all.
-    Tags,
+pub(crate) struct Grant {
+    class: u8,
+    tag: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,23 +62,28 @@ pub(crate) struct Asks {
     pub process: u32,
     /// The scheduler wants it although the pool is full.
     pub must: bool,
-    /// How many of its class may be out (blk-mq).
+    /// How many tags it may choose from (blk-mq).
     pub limit: u32,
     /// It slept for a request and was woken.
     pub woken: bool,
 }
 
 impl Admission {
-    pub fn new(rule: Rule, config: &Resolved) -> Self {
-        Self::with(rule, config.nr_requests, config.sleepers, config.seed)
+    pub fn new(config: &Resolved) -> Self {
+        let (kernel, n) = (config.kernel, config.nr_requests);
+        let (usual, _) = nr_requests_range(kernel, config.scheduler, config.depth);
+        let rule = match kernel.multi_queue() {
+            false => Rule::Pool(n),
+            true => Rule::Tags(Tags::new(n, usual)),
+        };
+        Self::with(rule, config.sleepers, config.seed)
     }
 
-    /// `n` requests; `sleepers`: of the tags that come back while somebody sleeps for one, the part
-    /// that sleepers get.
-    fn with(rule: Rule, n: u32, sleepers: f64, seed: u64) -> Self {
+    /// `sleepers`: of the tags that come back while somebody sleeps for one, the part that sleepers
+    /// get.
+    fn with(rule: Rule, sleepers: f64, seed: u64) -> Self {
         Admission {
             rule,
-            n,
             count: [0; 3],
             full: [false; 2],
             congested: [false; 2],
@@ -94,21 +106,24 @@ impl Admission {
         self.congested.get(class as usize).copied().unwrap_or(false)
     }
 
-    /// Whether this process was named as woken and comes back now. Its bio is not tried for merging
-    /// again: its task slept inside the allocation.
-    pub fn returns(&mut self, process: u32) -> bool {
+    /// If this process was named as woken and comes back now: what it asked for when it fell asleep. Its
+    /// bio is not tried for merging again: its task slept inside the allocation.
+    pub fn returns(&mut self, process: u32) -> Option<Asks> {
         let at = self.woken.iter().position(|asks| asks.process == process);
-        at.map(|at| self.woken.remove(at)).is_some()
+        at.map(|at| self.woken.remove(at))
     }
 
     /// Takes a request, if there is one.
-    pub fn take(&mut self, asks: Asks, now: Nanos) -> bool {
-        let granted = match self.rule {
-            Rule::Pool => self.take_from_pool(asks, now),
-            Rule::Tags => self.allocated() < self.n && self.of(asks.class) < asks.limit,
-        };
-        self.count[asks.class as usize] += u32::from(granted);
-        granted
+    pub fn take(&mut self, asks: Asks, now: Nanos) -> Option<Grant> {
+        let tag = match &mut self.rule {
+            Rule::Pool(n) => {
+                let n = *n;
+                self.take_from_pool(n, asks, now).then_some(0)
+            }
+            Rule::Tags(tags) => tags.take(asks.limit),
+        }?;
+        self.count[asks.class as usize] += 1;
+        Some(Grant { class: asks.class, tag })
     }
 
     /// Who was refused sleeps.
@@ -118,22 +133,18 @@ impl Admission {
 
     fn queue(&mut self, class: u8) -> &mut VecDeque<Asks> {
         match self.rule {
-            Rule::Pool => &mut self.waiters[class as usize],
-            Rule::Tags => &mut self.waiters[0],
+            Rule::Pool(_) => &mut self.waiters[class as usize],
+            Rule::Tags(_) => &mut self.waiters[0],
         }
     }
 
-    fn of(&self, class: u8) -> u32 {
-        self.count[class as usize]
-    }
-
-    fn take_from_pool(&mut self, asks: Asks, now: Nanos) -> bool {
+    fn take_from_pool(&mut self, n: u32, asks: Asks, now: Nanos) -> bool {
         let class = asks.class as usize;
         let count = self.count[class];
         if asks.woken {
             self.make_batcher(asks.process, now);
         }
-        if count + 1 >= self.n {
+        if count + 1 >= n {
             if !self.full[class] {
                 self.full[class] = true;
                 self.make_batcher(asks.process, now);
@@ -141,11 +152,11 @@ impl Admission {
                 return false;
             }
         }
-        if count >= self.n + self.n / 2 {
+        if count >= n + n / 2 {
             return false;
         }
         // On at n − n/8 + 1: 113 of 128.
-        if count + 1 > self.n - self.n / 8 {
+        if count + 1 > n - n / 8 {
             self.congested[class] = true;
         }
         if let Some(batch) = self.batchers.get_mut(&asks.process) {
@@ -175,35 +186,51 @@ impl Admission {
     }
 
     /// Gives a request back, and names who may try again.
-    pub fn give_back(&mut self, class: u8, now: Nanos, woken: &mut Vec<u32>) {
-        self.count[class as usize] -= 1;
-        match self.rule {
-            Rule::Pool => {
-                let (count, c) = (self.count[class as usize], class as usize);
+    pub fn give_back(&mut self, grant: Grant, now: Nanos, woken: &mut Vec<u32>) {
+        let class = usize::from(grant.class);
+        self.count[class] -= 1;
+        match &mut self.rule {
+            Rule::Pool(n) => {
+                let (n, count) = (*n, self.count[class]);
                 // Off below n − n/8 − n/16: at 103 of 128.
-                if count < (self.n - self.n / 8).saturating_sub(self.n / 16) {
-                    self.congested[c] = false;
+                if count < (n - n / 8).saturating_sub(n / 16) {
+                    self.congested[class] = false;
                 }
-                if count < self.n {
-                    match self.waiters[c].is_empty() {
-                        true => self.full[c] = false,
-                        false => self.wake(c, woken),
+                if count < n {
+                    match self.waiters[class].is_empty() {
+                        true => self.full[class] = false,
+                        false => self.wake(class, 0, woken),
                     }
                 }
             }
-            Rule::Tags => self.race_for_a_tag(now, woken),
+            Rule::Tags(tags) => {
+                tags.give_back(grant.tag);
+                self.race_for(grant.tag, now, woken);
+            }
         }
     }
 
     /// A tag that came back is anybody's: sleepers are woken, and on another processor those who were
-    /// told of the completion go on to their next request. Who wins is chance.
-    fn race_for_a_tag(&mut self, now: Nanos, woken: &mut Vec<u32>) {
-        if self.waiters[0].is_empty() {
+    /// told of the completion go on to their next request. Who wins is chance. Of all tags sleepers
+    /// get a part: who may have few meets fewer of these chances, and so as much better ones; what is
+    /// then still missing gets who asks anew just then.
+    fn race_for(&mut self, tag: u32, now: Nanos, woken: &mut Vec<u32>) {
+        let (Rule::Tags(tags), Some(front)) = (&self.rule, self.waiters[0].front()) else { return };
+        let first = self.waiters[0].iter().position(|asks| tags.may_have(tag, asks.limit));
+        let limit = first.map_or(front.limit, |first| self.waiters[0][first].limit);
+        let few = f64::from(limit) / f64::from(self.allocated() + 1);
+        let chance = match (first, tags.is_few(limit)) {
+            (Some(_), false) => self.sleepers,
+            (Some(_), true) => self.sleepers / few,
+            (None, _) => self.sleepers - few,
+        };
+        if self.race.unit() >= chance {
+            self.late = self.late.or(Some(now + LATE));
             return;
         }
-        match self.race.unit() < self.sleepers {
-            true => self.wake(0, woken),
-            false => self.late = self.late.or(Some(now + LATE)),
+        self.wake(0, first.unwrap_or(0), woken);
+        if let (None, Some(asks)) = (first, self.woken.last_mut()) {
+            asks.limit = u32::MAX;
         }
     }
 
@@ -214,10 +241,12 @@ impl Admission {
 
     /// Names the sleepers who get tags that nobody took, if it is time.
     pub fn take_what_is_left(&mut self, now: Nanos, woken: &mut Vec<u32>) {
-        if self.late.is_some_and(|late| late <= now) {
+        if self.late.is_some_and(|late| late <= now)
+            && let Rule::Tags(tags) = &self.rule
+        {
             self.late = None;
-            let left = self.n.saturating_sub(self.allocated());
-            (0..left).for_each(|_| self.wake(0, woken));
+            let left = tags.len() - self.allocated();
+            (0..left).for_each(|_| self.wake(0, 0, woken));
         }
     }
 
@@ -228,20 +257,19 @@ impl Admission {
 
     /// Wakes one where nobody else would: a woken task may have found its place without a request.
     pub fn nudge(&mut self, woken: &mut Vec<u32>) {
-        let classes = if self.rule == Rule::Pool { 0..2 } else { 0..1 };
-        for class in classes {
+        for class in 0..self.waiters.len() {
             let room = match self.rule {
-                Rule::Pool => self.count[class] < self.n,
-                Rule::Tags => self.allocated() == 0 && self.late.is_none(),
+                Rule::Pool(n) => self.count[class] < n,
+                Rule::Tags(_) => self.allocated() == 0 && self.late.is_none(),
             };
             if room && !self.waiters[class].is_empty() {
-                self.wake(class, woken);
+                self.wake(class, 0, woken);
             }
         }
     }
 
-    fn wake(&mut self, class: usize, woken: &mut Vec<u32>) {
-        if let Some(asks) = self.waiters[class].pop_front() {
+    fn wake(&mut self, class: usize, at: usize, woken: &mut Vec<u32>) {
+        if let Some(asks) = self.waiters[class].remove(at) {
             woken.push(asks.process);
             self.woken.push(asks);
         }
@@ -256,13 +284,18 @@ mod tests {
         Asks { class: 1, process, must: false, limit: u32::MAX, woken: false }
     }
 
+    /// What such an asker was given, of tags this one.
+    fn had(tag: u32) -> Grant {
+        Grant { class: 1, tag }
+    }
+
     #[test]
     fn congestion_goes_on_at_113_and_off_at_103_of_128() {
-        let mut pool = Admission::with(Rule::Pool, 128, 0.0, 0);
+        let mut pool = Admission::with(Rule::Pool(128), 0.0, 0);
         let mut woken = Vec::new();
         let mut on_at = None;
         for taken in 1..=120 {
-            assert!(pool.take(asks(1), Nanos::ZERO));
+            assert!(pool.take(asks(1), Nanos::ZERO).is_some());
             if pool.congested(1) && on_at.is_none() {
                 on_at = Some(taken);
             }
@@ -270,7 +303,7 @@ mod tests {
         assert_eq!(on_at, Some(113));
         let mut off_at = None;
         for left in (0..120).rev() {
-            pool.give_back(1, Nanos::ZERO, &mut woken);
+            pool.give_back(had(0), Nanos::ZERO, &mut woken);
             if !pool.congested(1) && off_at.is_none() {
                 off_at = Some(left);
             }
@@ -280,37 +313,37 @@ mod tests {
 
     #[test]
     fn the_first_at_a_full_pool_batches_and_others_sleep() {
-        let mut pool = Admission::with(Rule::Pool, 128, 0.0, 0);
+        let mut pool = Admission::with(Rule::Pool(128), 0.0, 0);
         let now = Nanos::ZERO;
         for _ in 0..128 {
-            assert!(pool.take(asks(1), now));
+            assert!(pool.take(asks(1), now).is_some());
         }
         // Process 1 took the 128th, which made it the batcher: 31 more. Another must sleep.
-        assert!(!pool.take(asks(2), now));
+        assert!(pool.take(asks(2), now).is_none());
         pool.sleep(asks(2));
         for _ in 0..31 {
-            assert!(pool.take(asks(1), now));
+            assert!(pool.take(asks(1), now).is_some());
         }
-        assert!(!pool.take(asks(1), now));
+        assert!(pool.take(asks(1), now).is_none());
         pool.sleep(asks(1));
         assert_eq!(pool.allocated(), 159);
         let mut woken = Vec::new();
         for _ in 0..31 {
-            pool.give_back(1, Nanos::ZERO, &mut woken);
+            pool.give_back(had(0), Nanos::ZERO, &mut woken);
         }
         assert!(woken.is_empty());
-        pool.give_back(1, Nanos::ZERO, &mut woken);
+        pool.give_back(had(0), Nanos::ZERO, &mut woken);
         assert_eq!(woken, [2]);
-        assert!(pool.returns(2) && !pool.returns(2));
-        assert!(pool.take(Asks { woken: true, ..asks(2) }, now));
+        assert!(pool.returns(2).is_some() && pool.returns(2).is_none());
+        assert!(pool.take(Asks { woken: true, ..asks(2) }, now).is_some());
     }
 
     /// Two tags, both out, and sleepers 10, 11 … for more.
     fn full(sleepers: f64) -> Admission {
-        let mut tags = Admission::with(Rule::Tags, 2, sleepers, 0);
-        assert!(tags.take(asks(1), Nanos::ZERO) && tags.take(asks(1), Nanos::ZERO));
+        let mut tags = Admission::with(Rule::Tags(Tags::new(2, 2)), sleepers, 0);
+        assert!((0..2).all(|_| tags.take(asks(1), Nanos::ZERO).is_some()));
         for sleeper in 10..1010 {
-            assert!(!tags.take(asks(sleeper), Nanos::ZERO));
+            assert!(tags.take(asks(sleeper), Nanos::ZERO).is_none());
             tags.sleep(asks(sleeper));
         }
         tags
@@ -322,11 +355,11 @@ mod tests {
         let mut woken = Vec::new();
         for _ in 0..2000 {
             let before = woken.len();
-            tags.give_back(1, Nanos::ZERO, &mut woken);
+            tags.give_back(had(0), Nanos::ZERO, &mut woken);
             for sleeper in &woken[before..] {
-                assert!(tags.returns(*sleeper));
+                assert!(tags.returns(*sleeper).is_some());
             }
-            assert!(tags.take(asks(1), Nanos::ZERO));
+            assert!(tags.take(asks(1), Nanos::ZERO).is_some());
         }
         let part = woken.len() as f64 / 2000.0;
         assert!((part - 0.2).abs() < 0.04, "{part}");
@@ -337,10 +370,10 @@ mod tests {
     fn what_no_newcomer_takes_goes_to_sleepers() {
         let mut tags = full(0.0);
         let mut woken = Vec::new();
-        tags.give_back(1, Nanos::ZERO, &mut woken);
-        tags.give_back(1, Nanos(5), &mut woken);
+        tags.give_back(had(0), Nanos::ZERO, &mut woken);
+        tags.give_back(had(1), Nanos(5), &mut woken);
         assert_eq!((woken.len(), tags.next_event()), (0, Some(LATE)));
-        assert!(tags.take(asks(1), Nanos(6)), "a newcomer");
+        assert!(tags.take(asks(1), Nanos(6)).is_some(), "a newcomer");
         tags.take_what_is_left(Nanos(7), &mut woken);
         assert!(woken.is_empty(), "too early");
         tags.take_what_is_left(LATE, &mut woken);
@@ -348,10 +381,34 @@ mod tests {
     }
 
     #[test]
+    fn who_slept_for_one_of_few_tags_gets_no_other() {
+        let limited = |process| Asks { limit: 1, ..asks(process) };
+        let mut tags = Admission::with(Rule::Tags(Tags::new(256, 256)), 0.0, 0);
+        for _ in 0..9 {
+            assert!(tags.take(asks(1), Nanos::ZERO).is_some());
+        }
+        assert_eq!(tags.take(limited(2), Nanos::ZERO), None);
+        tags.sleep(limited(2));
+        let mut woken = Vec::new();
+        tags.give_back(had(5), Nanos::ZERO, &mut woken);
+        assert!(woken.is_empty(), "no race for another's tag");
+        tags.take_what_is_left(LATE, &mut woken);
+        let again = tags.returns(2).expect("woken in vain");
+        assert_eq!((again.limit, tags.take(again, LATE)), (1, None));
+        tags.sleep(again);
+        tags.give_back(had(0), LATE, &mut woken);
+        tags.take_what_is_left(LATE + LATE, &mut woken);
+        assert_eq!(woken, [2, 2]);
+        let again = tags.returns(2).expect("woken for its tag");
+        assert_eq!(tags.take(again, LATE), Some(had(0)));
+    }
+
+    #[test]
     fn never_more_than_half_again() {
-        let mut pool = Admission::with(Rule::Pool, 4, 0.0, 0);
-        let taken =
-            (0..100).filter(|p| pool.take(Asks { woken: true, ..asks(*p) }, Nanos::ZERO)).count();
+        let mut pool = Admission::with(Rule::Pool(4), 0.0, 0);
+        let taken = (0..100)
+            .filter_map(|p| pool.take(Asks { woken: true, ..asks(p) }, Nanos::ZERO))
+            .count();
         assert_eq!(taken, 6);
     }
 }

@@ -15,12 +15,20 @@ pub enum Kernel {
     V4_19,
     /// 6.12: blk-mq.
     V6_12,
+    /// 6.18: blk-mq, whose schedulers limit tags by the whole map (6.17 on).
+    V6_18,
 }
 
 impl Kernel {
     /// All levels, oldest first.
-    pub const ALL: [Kernel; 5] =
-        [Kernel::V2_6_18, Kernel::V2_6_32, Kernel::V3_10, Kernel::V4_19, Kernel::V6_12];
+    pub const ALL: [Kernel; 6] = [
+        Kernel::V2_6_18,
+        Kernel::V2_6_32,
+        Kernel::V3_10,
+        Kernel::V4_19,
+        Kernel::V6_12,
+        Kernel::V6_18,
+    ];
 
     /// As people write it.
     pub fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl Kernel {
             Kernel::V3_10 => "3.10",
             Kernel::V4_19 => "4.19",
             Kernel::V6_12 => "6.12",
+            Kernel::V6_18 => "6.18",
         }
     }
 
@@ -38,13 +47,13 @@ impl Kernel {
         match self {
             Kernel::V2_6_18 | Kernel::V2_6_32 => &["noop", "deadline", "anticipatory", "cfq"],
             Kernel::V3_10 | Kernel::V4_19 => &["noop", "deadline", "cfq"],
-            Kernel::V6_12 => &["none", "mq-deadline", "kyber", "bfq"],
+            Kernel::V6_12 | Kernel::V6_18 => &["none", "mq-deadline", "kyber", "bfq"],
         }
     }
 
     /// Whether it drives devices through blk-mq.
     pub fn multi_queue(self) -> bool {
-        self == Kernel::V6_12
+        self >= Kernel::V6_12
     }
 
     /// What it uses when nothing is said.
@@ -87,7 +96,7 @@ impl fmt::Display for Kernel {
 
 /// A kernel level that is not modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown kernel '{0}': the levels are 2.6.18, 2.6.32, 3.10, 4.19 and 6.12")]
+#[error("unknown kernel '{0}': the levels are 2.6.18, 2.6.32, 3.10, 4.19, 6.12 and 6.18")]
 pub struct UnknownKernel(String);
 
 impl FromStr for Kernel {

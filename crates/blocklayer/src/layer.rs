@@ -1,6 +1,6 @@
 //! The block layer before one device: from bios to requests, and back.
 
-use crate::admission::{Admission, Asks, Rule};
+use crate::admission::{Admission, Asks};
 use crate::bio::{Bio, Outcome, Submitted};
 use crate::config::{Config, ConfigError, Resolved};
 use crate::counters::{Counters, LayerView, Ledger, index};
@@ -14,9 +14,6 @@ use crate::schedulers;
 use device::{Completion, Device, Op};
 use std::collections::VecDeque;
 use units::{Nanos, Sectors};
-
-/// The class of requests that no counter limits.
-const UNCOUNTED: u8 = 255;
 
 /// One device's queue: plugging, merging, the pool or the tags, a scheduler, the driver.
 #[derive(Debug)]
@@ -54,12 +51,11 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     pub fn new(config: &Config, device: Box<D>) -> Result<Self, ConfigError> {
         let config = config.resolve()?;
         let scheduler = schedulers::make(&config);
-        let rule = if config.kernel.multi_queue() { Rule::Tags } else { Rule::Pool };
         let uses_hash =
             config.nomerges == 0 && scheduler.as_ref().is_some_and(|s| s.wants_end_hash());
         Ok(BlockLayer {
             limits: Limits { sectors: config.max_sectors, segments: config.kernel.segments() },
-            admission: Admission::new(rule, &config),
+            admission: Admission::new(&config),
             plug_limit: match (config.kernel.multi_queue(), config.hardware_queues) {
                 (false, _) => 16,
                 (true, 1) => 32,
@@ -147,20 +143,24 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     fn take_in(&mut self, bio: Bio, may_sleep: bool, now: Nanos) -> Submitted {
         self.pass(now);
-        let returns = self.admission.returns(bio.context.process);
+        let woken = self.admission.returns(bio.context.process);
         if bio.op == Op::Flush {
             self.ledger.counters.bios[index(Op::Flush)] += 1;
             self.submit_flush(bio, now);
             return Submitted::Accepted;
         }
         let barrier = bio.fua && self.has_barriers();
-        if !returns && !barrier && self.try_merge(bio, now) {
+        if woken.is_none() && !barrier && self.try_merge(bio, now) {
             self.ledger.counters.bios[index(bio.op)] += 1;
             self.ledger.counters.merges[index(bio.op)] += 1;
             return Submitted::Accepted;
         }
-        let asks = Asks { woken: returns, ..self.asks(&bio) };
-        if !self.admission.take(asks, now) {
+        // A task that sleeps for a tag chooses from as many as when it fell asleep. (Seen on 6.18 in the
+        // kernel's own trace, of bfq.)
+        let now_asks = self.asks(&bio);
+        let asks =
+            woken.map_or(now_asks, |slept| Asks { woken: true, limit: slept.limit, ..now_asks });
+        let Some(grant) = self.admission.take(asks, now) else {
             if !may_sleep {
                 return Submitted::MustWait;
             }
@@ -168,9 +168,9 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             self.ledger.counters.sleeps += 1;
             self.unplug(bio.context.process, now);
             return Submitted::MustWait;
-        }
+        };
         self.ledger.counters.bios[index(bio.op)] += 1;
-        let rq = self.requests.create(bio, asks.class, now);
+        let rq = self.requests.create(bio, Some(grant), now);
         self.queued += 1;
         match (barrier, self.config.kernel.task_plugs()) {
             (true, _) => self.add_barrier(rq, now),
@@ -258,7 +258,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         };
         let class = match self.config.kernel {
             Kernel::V2_6_18 => u8::from(bio.op != Op::Read),
-            Kernel::V6_12 => tag_class as u8,
+            kernel if kernel.multi_queue() => tag_class as u8,
             _ => u8::from(!sync),
         };
         let (mut must, mut limit) = (false, u32::MAX);
@@ -409,7 +409,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             return;
         }
         let rq = completion.id as Rq;
-        let class = self.requests[rq].class;
+        let grant = self.requests[rq].grant;
         if self.requests[rq].place == Place::Dispatched
             && let Some(scheduler) = &mut self.scheduler
         {
@@ -419,8 +419,8 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         if self.barrier == Some(Barrier::Body(rq)) {
             self.barrier = None;
         }
-        if class != UNCOUNTED {
-            self.admission.give_back(class, self.now, &mut outcome.woken);
+        if let Some(grant) = grant {
+            self.admission.give_back(grant, self.now, &mut outcome.woken);
         }
         if self.flushes.running == Some(rq) {
             self.flushes.running = None;
@@ -430,7 +430,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     fn submit_flush(&mut self, bio: Bio, now: Nanos) {
         if self.has_barriers() {
-            let rq = self.requests.create(bio, UNCOUNTED, now);
+            let rq = self.requests.create(bio, None, now);
             self.queued += 1;
             self.add_barrier(rq, now);
             return;
@@ -447,7 +447,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         let mut pending = std::mem::take(&mut self.flushes.pending);
         let mut bios = pending.drain(..);
         if let Some((bio, queued)) = bios.next() {
-            let rq = self.requests.create(bio, UNCOUNTED, queued);
+            let rq = self.requests.create(bio, None, queued);
             self.requests[rq].place = Place::Bypass;
             for (bio, queued) in bios.by_ref() {
                 self.requests.chain(rq, bio, queued);

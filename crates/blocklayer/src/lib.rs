@@ -29,6 +29,7 @@ mod plug;
 mod requests;
 mod scheduler;
 mod schedulers;
+mod tags;
 mod tunable;
 
 pub use bio::{Bio, BioDone, Context, IoClass, Outcome, Submitted};

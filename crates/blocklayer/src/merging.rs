@@ -1,7 +1,6 @@
 //! The layer's merging: in the order in which the kernel tries.
 
 use crate::bio::Bio;
-use crate::kernel::Kernel;
 use crate::layer::BlockLayer;
 use crate::requests::{Place, Rq};
 use crate::scheduler::Side;
@@ -49,7 +48,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     /// From 3.10 to 4.19 the whole list is searched, latest first; later only its last request.
     fn merge_in_plug(&mut self, bio: Bio, now: Nanos) -> bool {
         let list = self.task_plugs.list(bio.context.process);
-        let look_at = if self.config.kernel == Kernel::V6_12 { 1 } else { list.len() };
+        let look_at = if self.config.kernel.multi_queue() { 1 } else { list.len() };
         for rq in list.iter().rev().take(look_at).copied() {
             if self.requests.fits_behind(rq, &bio, &self.limits) {
                 self.requests.append(rq, bio, now);
@@ -147,7 +146,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     /// `gone` is already unknown to the scheduler.
     fn join(&mut self, into: Rq, gone: Rq) {
-        let class = self.requests[gone].class;
+        let grant = self.requests[gone].grant;
         if self.uses_hash {
             self.hash.remove(gone, self.requests[gone].end(), self.requests[gone].op);
             self.hash.remove(into, self.requests[into].end(), self.requests[into].op);
@@ -159,6 +158,8 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.last_merge = Some(into);
         self.queued -= 1;
         self.ledger.counters.joins += 1;
-        self.admission.give_back(class, self.now, &mut self.owed);
+        if let Some(grant) = grant {
+            self.admission.give_back(grant, self.now, &mut self.owed);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The requests and bios that a layer holds, in slabs: a request is named by its index.
 
+use crate::admission::Grant;
 use crate::bio::{Bio, BioDone, Context};
 use device::{Completion, Op};
 use units::{Nanos, Sectors};
@@ -47,8 +48,8 @@ pub struct Request {
     /// The scheduler's own: which of its queues.
     pub word: u32,
     pub(crate) place: Place,
-    /// Which counter of the admission it is on; 255: none (flushes).
-    pub(crate) class: u8,
+    /// What it has of the admission; a flush has nothing.
+    pub(crate) grant: Option<Grant>,
     segments: u32,
     first_bio: u32,
     last_bio: u32,
@@ -113,7 +114,7 @@ fn segments(bio: &Bio) -> u32 {
 
 impl Requests {
     /// A new request that carries one bio.
-    pub(crate) fn create(&mut self, bio: Bio, class: u8, now: Nanos) -> Rq {
+    pub(crate) fn create(&mut self, bio: Bio, grant: Option<Grant>, now: Nanos) -> Rq {
         let first = self.keep(bio, now, false);
         let count = if bio.op == Op::Flush { 0 } else { bio.count.0 };
         self.place(Request {
@@ -128,7 +129,7 @@ impl Requests {
             deadline: Nanos::MAX,
             word: 0,
             place: Place::Plug,
-            class,
+            grant,
             segments: segments(&bio),
             first_bio: first,
             last_bio: first,

@@ -78,8 +78,8 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn may_queue(&self, _context: &Context, _op: Op, _sync: bool) -> MayQueue {
         MayQueue::Normal
     }
-    /// Of the scheduler's tags (blk-mq), how many this class may hold for this one to get another, who
-    /// has so many in its plug list.
+    /// From how many of the scheduler's tags (blk-mq) this one may choose, who has so many requests in
+    /// its plug list.
     fn tag_limit(&self, _class: TagClass, _context: &Context, _plugged: u32) -> u32 {
         u32::MAX
     }

@@ -123,6 +123,8 @@ struct Simulation<'a, D: Device + ?Sized> {
     log: Recorder,
     replay: Option<Replaying<'a>>,
     operations: u64,
+    /// Bytes that rings' workers handed over because there was no free request.
+    punted: u64,
 }
 
 impl<'a, D: Device + ?Sized> Simulation<'a, D> {
@@ -166,6 +168,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             log: Recorder::new(spec.log_requests, spec.warmup),
             replay: spec.replay.as_ref().map(Replaying::new),
             operations: 0,
+            punted: 0,
             machine,
             spec,
         }
@@ -333,8 +336,13 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let Some(mut slot) = self.machine.wake(context) else { return };
         let at = self.crowd.operations[slot as usize].client;
         while self.hand_over(slot, true) {
-            self.sampling.slept(self.now - self.crowd.operations[slot as usize].slept);
-            let Some(next) = self.crowd.clients[at as usize].sleeping.end() else { break };
+            let operation = &self.crowd.operations[slot as usize];
+            self.sampling.slept(self.now - operation.slept);
+            let sleeping = &mut self.crowd.clients[at as usize].sleeping;
+            if sleeping.tries() && self.measuring {
+                self.punted += operation.sectors * 512;
+            }
+            let Some(next) = sleeping.end() else { break };
             slot = next;
         }
         // It goes on to what else it may begin, and unplugs with that or at once.

@@ -2,6 +2,7 @@
 
 use crate::bio::Context;
 use crate::config::Resolved;
+use crate::kernel::Kernel;
 use crate::order::{Fifo, Links};
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
@@ -77,6 +78,8 @@ pub(crate) struct Kyber {
     batching: u32,
     check_at: Nanos,
     async_limit: u32,
+    /// Writes that somebody waits for are not limited: before 6.17 or 6.18.
+    spares_sync: bool,
 }
 
 fn domain(op: Op) -> usize {
@@ -105,6 +108,7 @@ impl Kyber {
             batching: 0,
             check_at: CHECK,
             async_limit: (config.nr_requests * 3 / 4).max(1),
+            spares_sync: config.kernel < Kernel::V6_18,
         }
     }
 
@@ -204,7 +208,11 @@ impl Scheduler for Kyber {
     }
 
     fn tag_limit(&self, class: TagClass, _: &Context, _: u32) -> u32 {
-        if class == TagClass::Read { u32::MAX } else { self.async_limit }
+        match class {
+            TagClass::Read => u32::MAX,
+            TagClass::SyncWrite if self.spares_sync => u32::MAX,
+            _ => self.async_limit,
+        }
     }
 
     fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
@@ -221,7 +229,7 @@ impl Scheduler for Kyber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, Kernel};
+    use crate::Config;
 
     const READ: usize = 0;
     const WRITE: usize = 1;
@@ -255,5 +263,16 @@ mod tests {
         assert_eq!(window(&mut kyber, (0.4, 5.0), (5.0, 5.0), 400), [32, 128]);
         assert_eq!(window(&mut kyber, (0.4, 2.2), (5.0, 5.0), 500), [40, 128]);
         assert_eq!(window(&mut kyber, (0.4, 1.9), (5.0, 5.0), 600), [40, 128]);
+    }
+
+    #[test]
+    fn writes_that_somebody_waits_for_are_limited_from_6_18_on() {
+        for (kernel, sync_writes) in [(Kernel::V6_12, u32::MAX), (Kernel::V6_18, 48)] {
+            let config = Config::new(kernel, 32).with_scheduler("kyber").resolve().unwrap();
+            let kyber = Kyber::new(&config);
+            let limit = |class| kyber.tag_limit(class, &Context::of(1), 0);
+            let limits = [TagClass::Read, TagClass::SyncWrite, TagClass::Async].map(limit);
+            assert_eq!(limits, [u32::MAX, sync_writes, 48]);
+        }
     }
 }

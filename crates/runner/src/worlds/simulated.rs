@@ -5,7 +5,7 @@ mod target;
 mod together;
 
 use crate::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
-use blocklayer::{Config, Kernel};
+use blocklayer::Config;
 use device::{
     Device, Profile, SpecError,
     profile::{self, Kind},
@@ -216,9 +216,9 @@ impl SimulatedWorld {
             "no engine makes the load in the simulated world: its clients are simulated too"
                 .to_owned(),
         )]);
-        if self.target.kernel != Kernel::V6_12 {
+        if !self.target.kernel.multi_queue() {
             let reason = format!(
-                "write-back throttling is modelled at kernel 6.12, not at {}",
+                "write-back throttling is modelled at kernels 6.12 and 6.18, not at {}",
                 self.target.kernel
             );
             missing.insert(Factor::WbtLatUsec, reason);
@@ -296,7 +296,7 @@ impl World for SimulatedWorld {
             (Factor::NrRequests, level(usual.nr_requests)),
             (Factor::ReadAheadKb, level(queue.read_ahead_kib)),
         ]);
-        if self.target.kernel == Kernel::V6_12 {
+        if self.target.kernel.multi_queue() {
             current.insert(Factor::WbtLatUsec, level(queue.wbt_usec));
         }
         for (name, value) in usual.tunables.iter() {
@@ -485,7 +485,7 @@ fn settings_of(queue: &Queue) -> Result<Vec<(String, String)>, WorldError> {
         ("rotational".to_owned(), u8::from(config.rotational).to_string()),
         ("device/queue_depth".to_owned(), config.depth.to_string()),
     ];
-    if config.kernel == Kernel::V6_12 {
+    if config.kernel.multi_queue() {
         settings.push(("wbt_lat_usec".to_owned(), queue.wbt_usec.to_string()));
     }
     if !queue.without.is_nothing() {

@@ -79,7 +79,7 @@ pub(crate) struct Flusher {
 
 impl Flusher {
     pub fn new(kernel: Kernel, wbt: Nanos) -> Self {
-        let on = kernel == Kernel::V6_12 && wbt > Nanos::ZERO;
+        let on = kernel.multi_queue() && wbt > Nanos::ZERO;
         Flusher {
             task: 0,
             holding_off: false,

@@ -4,7 +4,7 @@ use super::{Simulated, Simulation};
 use crate::client::Operation;
 use crate::warnings::{warn, warn_of_backlog};
 use device::Device;
-use record::Measurement;
+use record::{CounterSample, Measurement};
 use units::Nanos;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
@@ -32,6 +32,12 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             jobs.push(job);
         }
         let background = (jobs.len() > 1).then(|| jobs.remove(1));
+        let mut counters = self.sampling.samples();
+        if self.crowd.clients.iter().any(|client| client.sleeping.tries()) {
+            let per_second = self.punted as f64 / span.as_secs_f64().max(1e-9);
+            let values = [("uring.punted/s".to_owned(), per_second)].into();
+            counters.push(CounterSample { at: span.as_secs_f64(), values });
+        }
         Simulated {
             measurement: Measurement {
                 span,
@@ -39,7 +45,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                 background,
                 seconds: self.seconds,
                 transactions,
-                counters: self.sampling.samples(),
+                counters,
                 warnings,
                 events: Some(self.log.log(self.machine.hash.value())),
                 ..Measurement::default()

@@ -6,9 +6,11 @@ mod raise;
 use self::raise::{Arrival, Burst, Raise};
 use super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
-use crate::config::Resolved;
+use crate::config::{Resolved, nr_requests_range};
+use crate::kernel::Kernel;
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
+use crate::tags::Tags;
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -40,9 +42,6 @@ const RATE_TIME: Nanos = Nanos::from_millis(20);
 const RATE_REQUESTS: u64 = 32;
 /// Asynchronous requests' part of the tags while somebody's weight is raised.
 const LEAST_SIXTEENTHS: u32 = 3;
-/// Tags lie in words, of which who has too many gets one in each.
-const TAGS_A_WORD: u32 = 64;
-const TAG_WORDS_LEAST: u32 = 4;
 /// Virtual time in 2⁻²² sectors per weight.
 const SHIFT: u32 = 22;
 
@@ -115,6 +114,8 @@ pub(crate) struct Bfq {
     tag_samples: u32,
     tag_most: u32,
     nr_requests: u32,
+    /// From how many tags a queue may choose that has its part of them.
+    one_more: u32,
     now: Nanos,
 }
 
@@ -143,6 +144,7 @@ impl Bfq {
             tag_samples: 0,
             tag_most: 0,
             nr_requests: config.nr_requests,
+            one_more: one_more(config),
             now: Nanos::ZERO,
         }
     }
@@ -651,7 +653,7 @@ impl Scheduler for Bfq {
         let queue = self.queues.find(context, sync);
         let (its, most) = queue.map_or((0, limit), |q| (self.queues[q].depth(), part(q)));
         match its + plugged >= most {
-            true => (self.nr_requests / TAGS_A_WORD).max(TAG_WORDS_LEAST).min(limit),
+            true => self.one_more.min(limit),
             false => limit,
         }
     }
@@ -665,6 +667,16 @@ impl Scheduler for Bfq {
             self.queues[q].in_service = false;
         }
         self.idle_until = None;
+    }
+}
+
+/// One tag; before 6.17 one in each word of their map. (Yu Kuai, "lib/sbitmap: convert shallow_depth from
+/// one word to the whole sbitmap", 2025.)
+fn one_more(config: &Resolved) -> u32 {
+    let (usual, _) = nr_requests_range(config.kernel, config.scheduler, config.depth);
+    match config.kernel < Kernel::V6_18 {
+        true => Tags::words(config.nr_requests, usual),
+        false => 1,
     }
 }
 
