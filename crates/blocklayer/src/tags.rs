@@ -44,6 +44,7 @@ impl Tags {
         }
     }
 
+    /// Those of them that are free, as bits.
     fn free_of(&self, word: usize, limit: u32) -> u64 {
         let others = u64::MAX.checked_shl(self.share(word, limit)).unwrap_or(0);
         !self.taken[word] & !others

@@ -155,6 +155,22 @@ fn a_part_waits_where_a_ring_has_more_than_the_tags() {
     // The other 192 share what is left, an eighth of 1000 a second.
     let last = latency.quantile(0.95).unwrap().as_secs_f64();
     near("waited", last, 192.0 / 125.0 + 0.064, 0.05);
+    // Counted as a real ring's: 125 operations a second of 16 KiB are the workers'.
+    let punted = simulated.measurement.counters.last().unwrap().values["uring.punted/s"];
+    near("punted", punted, 125.0 * 16_384.0, 0.05);
+}
+
+#[test]
+fn who_sleeps_for_one_of_few_tags_still_gets_the_part_that_sleepers_get() {
+    // One process has all of bfq's tags: who sleeps then, sleeps for the first alone.
+    for kernel in [Kernel::V6_12, Kernel::V6_18] {
+        let queue = Config::new(kernel, 64).with_scheduler("bfq").with_nr_requests(64);
+        let queue = Config { sleepers: Some(0.01), ..queue };
+        let trial = Trial::of("randread,depth=256", queue, 120);
+        let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
+        let punted = simulated.measurement.counters.last().unwrap().values["uring.punted/s"];
+        near(kernel.name(), punted, 10.0 * 16_384.0, 0.2);
+    }
 }
 
 #[test]
