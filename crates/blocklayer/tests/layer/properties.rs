@@ -152,7 +152,7 @@ proptest! {
         (servers, service) in device(),
         kernel in prop::sample::select(vec![Kernel::V2_6_18, Kernel::V3_10, Kernel::V6_12]),
     ) {
-        let scheduler = if kernel == Kernel::V6_12 { "mq-deadline" } else { "deadline" };
+        let scheduler = if kernel.multi_queue() { "mq-deadline" } else { "deadline" };
         let mut config = Config::new(kernel, 1)
             .with_scheduler(scheduler)
             .with_nr_requests(1000)

@@ -34,9 +34,15 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let background = (jobs.len() > 1).then(|| jobs.remove(1));
         let mut counters = self.sampling.samples();
         if self.crowd.clients.iter().any(|client| client.sleeping.tries()) {
-            let per_second = self.punted as f64 / span.as_secs_f64().max(1e-9);
-            let values = [("uring.punted/s".to_owned(), per_second)].into();
-            counters.push(CounterSample { at: span.as_secs_f64(), values });
+            // As a real trial's, with the last second's.
+            let (at, name) = (span.as_secs_f64(), "uring.punted/s".to_owned());
+            let per_second = self.punted as f64 / at.max(1e-9);
+            match counters.last_mut() {
+                Some(last) => {
+                    last.values.insert(name, per_second);
+                }
+                None => counters.push(CounterSample { at, values: [(name, per_second)].into() }),
+            }
         }
         Simulated {
             measurement: Measurement {

@@ -35,8 +35,8 @@ fn a_rate_above_what_the_device_carries_is_a_backlog() {
 
 #[test]
 fn durable_writes_wait_for_a_flush_or_carry_fua() {
-    let latency = |kernel, sync: &str| {
-        let name = if kernel == Kernel::V6_12 { "mq-deadline" } else { "deadline" };
+    let latency = |kernel: Kernel, sync: &str| {
+        let name = if kernel.multi_queue() { "mq-deadline" } else { "deadline" };
         let queue = Config::new(kernel, 32).with_scheduler(name);
         let trial = Trial::of(&format!("randwrite,sync={sync}"), queue, 5);
         let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
@@ -155,9 +155,9 @@ fn a_part_waits_where_a_ring_has_more_than_the_tags() {
     // The other 192 share what is left, an eighth of 1000 a second.
     let last = latency.quantile(0.95).unwrap().as_secs_f64();
     near("waited", last, 192.0 / 125.0 + 0.064, 0.05);
-    // Counted as a real ring's: 125 operations a second of 16 KiB are the workers'.
+    // Counted as a real ring's: 125 operations a second of 4 KiB are the workers'.
     let punted = simulated.measurement.counters.last().unwrap().values["uring.punted/s"];
-    near("punted", punted, 125.0 * 16_384.0, 0.05);
+    near("punted", punted, 125.0 * 4096.0, 0.05);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn who_sleeps_for_one_of_few_tags_still_gets_the_part_that_sleepers_get() {
         let trial = Trial::of("randread,depth=256", queue, 120);
         let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
         let punted = simulated.measurement.counters.last().unwrap().values["uring.punted/s"];
-        near(kernel.name(), punted, 10.0 * 16_384.0, 0.2);
+        near(kernel.name(), punted, 10.0 * 4096.0, 0.2);
     }
 }
 

@@ -7,7 +7,7 @@ use simulate::{Database, Simulated, Stack};
 use units::{Bytes, Nanos, Sectors};
 
 fn trial(workload: &str, variables: &[(&str, &str)], kernel: Kernel, seconds: u64) -> Trial {
-    let scheduler = if kernel == Kernel::V6_12 { "mq-deadline" } else { "deadline" };
+    let scheduler = if kernel.multi_queue() { "mq-deadline" } else { "deadline" };
     let queue = Config::new(kernel, 64).with_scheduler(scheduler);
     let mut trial = Trial::of("randread", queue, seconds);
     trial.workload.database = Some(workload.parse().unwrap());

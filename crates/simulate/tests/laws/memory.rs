@@ -7,7 +7,7 @@ use units::{Bytes, Nanos, Sectors};
 
 /// A job on a 15,000 rpm disk of 64 MiB of memory, on a span in MiB.
 fn trial(job: &str, kernel: Kernel, span_mib: u64, seconds: u64) -> Trial {
-    let scheduler = if kernel == Kernel::V6_12 { "mq-deadline" } else { "deadline" };
+    let scheduler = if kernel.multi_queue() { "mq-deadline" } else { "deadline" };
     Trial {
         span: Some(Sectors(span_mib * 2048)),
         stack: Stack { page_cache: Bytes::from_mib(64), ..Stack::default() },
