@@ -1,6 +1,6 @@
 //! Who gets a request: the single-queue pool with its congestion and batching, or blk-mq's tags.
 
-use crate::config::{Resolved, nr_requests_range};
+use crate::config::Resolved;
 use crate::tags::Tags;
 use random::Stream;
 use std::collections::{BTreeMap, VecDeque};
@@ -70,11 +70,9 @@ pub(crate) struct Asks {
 
 impl Admission {
     pub fn new(config: &Resolved) -> Self {
-        let (kernel, n) = (config.kernel, config.nr_requests);
-        let (usual, _) = nr_requests_range(kernel, config.scheduler, config.depth);
-        let rule = match kernel.multi_queue() {
-            false => Rule::Pool(n),
-            true => Rule::Tags(Tags::new(n, usual)),
+        let rule = match config.kernel.multi_queue() {
+            false => Rule::Pool(config.nr_requests),
+            true => Rule::Tags(Tags::of(config)),
         };
         Self::with(rule, config.sleepers, config.seed)
     }

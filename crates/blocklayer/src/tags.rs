@@ -1,5 +1,7 @@
 //! blk-mq's tags: places in a map of words.
 
+use crate::config::{Resolved, nr_requests_range};
+
 /// The most tags that a word of the map has.
 const WORD_MOST: u32 = 64;
 /// Where tags are few words are shorter, so that there are so many.
@@ -17,6 +19,12 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
+    /// Those of a queue with these settings.
+    pub fn of(config: &Resolved) -> Self {
+        let (usual, _) = nr_requests_range(config.kernel, config.scheduler, config.depth);
+        Tags::new(config.nr_requests, usual)
+    }
+
     /// `n` tags in a map that was made for `n` or, where the kernel made it before it was told `n`,
     /// for its `usual`.
     pub fn new(n: u32, usual: u32) -> Self {
@@ -28,15 +36,15 @@ impl Tags {
         self.n
     }
 
-    /// Words of a map for so many.
-    pub fn words(n: u32, usual: u32) -> u32 {
-        n.div_ceil(word_of(n.max(usual)))
+    /// The words of their map.
+    pub fn words(&self) -> u32 {
+        self.taken.len() as u32
     }
 
     /// How many of a word's tags are for whom may have `limit` of all: the words share that, the first
     /// ones have what is left over.
     fn share(&self, word: usize, limit: u32) -> u32 {
-        let (words, at) = (self.taken.len() as u32, word as u32);
+        let (words, at) = (self.words(), word as u32);
         let there = (self.n - at * self.word).min(self.word);
         match limit < self.n {
             true => (limit / words + u32::from(at < limit % words)).min(there),
@@ -77,8 +85,7 @@ impl Tags {
 
     /// Whether `limit` is no more than one in each of many words.
     pub fn is_few(&self, limit: u32) -> bool {
-        let words = self.taken.len() as u32;
-        limit <= words && words < self.n
+        limit <= self.words() && self.words() < self.n
     }
 
     pub fn give_back(&mut self, tag: u32) {
@@ -131,7 +138,7 @@ mod tests {
     #[test]
     fn a_map_is_as_it_was_made() {
         // 64 of a map that was made for 256 are one word; made for 64, four.
-        assert_eq!((Tags::words(64, 256), Tags::words(64, 64)), (1, 4));
-        assert_eq!(Tags::words(2048, 256), 32);
+        assert_eq!((Tags::new(64, 256).words(), Tags::new(64, 64).words()), (1, 4));
+        assert_eq!(Tags::new(2048, 256).words(), 32);
     }
 }

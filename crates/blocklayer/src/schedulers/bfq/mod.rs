@@ -6,7 +6,7 @@ mod raise;
 use self::raise::{Arrival, Burst, Raise};
 use super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
-use crate::config::{Resolved, nr_requests_range};
+use crate::config::Resolved;
 use crate::kernel::Kernel;
 use crate::requests::{Requests, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
@@ -673,9 +673,8 @@ impl Scheduler for Bfq {
 /// One tag; before 6.17 one in each word of their map. (Yu Kuai, "lib/sbitmap: convert shallow_depth from
 /// one word to the whole sbitmap", 2025.)
 fn one_more(config: &Resolved) -> u32 {
-    let (usual, _) = nr_requests_range(config.kernel, config.scheduler, config.depth);
     match config.kernel < Kernel::V6_18 {
-        true => Tags::words(config.nr_requests, usual),
+        true => Tags::of(config).words(),
         false => 1,
     }
 }
