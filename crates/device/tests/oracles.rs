@@ -487,6 +487,65 @@ fn a_battery_cache_absorbs_its_size_and_then_runs_at_destage_speed() {
     assert!((600.0..3000.0).contains(&later), "{later:.0} writes/s from four drives");
 }
 
+/// Completion times of `requests`, each submitted at its time, by id.
+fn times(spec: DiskSpec, requests: &[(Nanos, Request)]) -> Vec<u64> {
+    let mut disk = Disk::new(spec).unwrap();
+    let mut done: Vec<Completion> = Vec::new();
+    for (at, request) in requests {
+        disk.advance(*at, &mut done);
+        disk.submit(*request, *at);
+    }
+    while let Some(next) = disk.next_event() {
+        disk.advance(next, &mut done);
+    }
+    done.sort_by_key(|one| one.id);
+    done.iter().map(|one| one.at.0).collect()
+}
+
+/// The bus is taken when so many whole sectors have been read as the watermark says, rounded down:
+/// 3 of 4, and 3 of 5. From then on the bus decides.
+#[test]
+fn a_read_takes_the_bus_when_its_share_has_been_read() {
+    let bus = 20_000; // slower than the medium's 4 us a sector
+    let mut spec = bare(Policy::Fifo, 1, linear(), 0);
+    spec.bus.read_sector_ns = bus;
+    spec.bus.read_watermark = 0.75;
+    let sector = 4_000_000 / u64::from(PER_TRACK);
+    for (count, read) in [(1, 1), (2, 1), (3, 2), (4, 3), (5, 3), (8, 6), (9, 6)] {
+        let at = times(spec.clone(), &[(Nanos::ZERO, Request::read(0, 0, count))])[0];
+        assert_eq!(at, read * sector + count * u64::from(bus), "{count} sectors");
+    }
+}
+
+/// A nonsequential write waits its least time; one that the arm goes straight on with does not,
+/// and one that comes at the same block when the arm has stopped does.
+#[test]
+fn only_a_write_that_the_arm_goes_straight_on_with_does_not_wait() {
+    let turn = 4_000_000;
+    let mut spec = bare(Policy::Fifo, 2, linear(), 0);
+    spec.overheads.write_start_ns = 1_000_000;
+    let sector = turn / u64::from(PER_TRACK);
+    let writes = |second: u64| {
+        times(
+            spec.clone(),
+            &[
+                (Nanos::ZERO, Request::write(0, 500, 10)),
+                (Nanos(second), Request::write(1, 510, 10)),
+            ],
+        )
+    };
+    // Sector 500 passes at 2 ms; the second write is there when the first one ends.
+    let ended = 510 * sector;
+    assert_eq!(writes(0), [ended, ended + 10 * sector]);
+    // A turn less half a millisecond later its sectors come in half a millisecond: it waits for one,
+    // so they pass once more.
+    let later = ended + turn - 500_000;
+    assert_eq!(writes(later), [ended, ended + 2 * turn + 10 * sector]);
+    // With more than its wait to spare it makes them.
+    let earlier = ended + turn - 1_500_000;
+    assert_eq!(writes(earlier), [ended, ended + turn + 10 * sector]);
+}
+
 #[test]
 fn a_request_beyond_the_end_is_refused() {
     let mut disk = Disk::new(bare(Policy::Fifo, 1, published(), 0)).unwrap();

@@ -59,8 +59,8 @@ impl Disk {
             false => 0,
         };
         let preparation = u64::from(o.data_preparation_ns);
-        // The bus is taken when this block has been read.
-        let share = (self.spec.bus.read_watermark * count as f64).ceil() as u64;
+        // The bus is taken when this block has been read: the share counts in whole sectors.
+        let share = (self.spec.bus.read_watermark * count as f64).floor() as u64;
         let mark = start + share.clamp(1, count) - 1;
         let mut bus_from = began;
         let mut data = 0;
@@ -125,15 +125,15 @@ impl Disk {
         self.bus_free = data_from + count * sector + let_go;
         self.cache.stop();
         self.cache.written(start, start + count);
-        // Only a write that does not go on where the last one ended waits for the medium.
-        let waits = match self.last_was_write && self.written_to == start {
+        // Only a write that the arm goes straight on with does not wait for the medium.
+        let waits = match self.write_ended == Some((start, at)) {
             true => 0,
             false => u64::from(o.write_start_ns),
         };
         let (end, arm) = self.write_sweep(seek_from, (data_from, waits), start, count);
         self.arm = arm;
         self.last_was_write = true;
-        self.written_to = start + count;
+        self.write_ended = Some((start + count, end));
         // To say that it is done, the drive takes the bus once more.
         let again = match (self.spec.bus.disconnects, &o.extra_disconnect) {
             (false, _) => 0,

@@ -70,8 +70,8 @@ pub struct Disk {
     electronics_free: u64,
     bus_free: u64,
     last_was_write: bool,
-    /// Where the last write to the medium ended.
-    written_to: u64,
+    /// The block behind the last write to the medium, and when it ended.
+    write_ended: Option<(u64, u64)>,
     served_host_last: bool,
     /// Beyond the drive's depth, in arrival order.
     waiting: VecDeque<(Request, u64)>,
@@ -150,7 +150,7 @@ impl Disk {
             electronics_free: 0,
             bus_free: 0,
             last_was_write: false,
-            written_to: u64::MAX,
+            write_ended: None,
             served_host_last: false,
             waiting: VecDeque::new(),
             stalled: VecDeque::new(),

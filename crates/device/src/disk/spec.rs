@@ -90,7 +90,7 @@ pub struct Overheads {
     /// Letting go of the bus after a write's data.
     pub write_disconnect_ns: u32,
     /// From the end of a command's processing until its first sector can be written, at least; a
-    /// write that goes on where the last one ended does not wait.
+    /// write that begins where, and when, the last one ends does not wait.
     pub write_start_ns: u32,
     /// A drive that lets go of the bus once more, between a write's command and its data.
     pub extra_disconnect: Option<ExtraDisconnect>,
@@ -118,7 +118,8 @@ pub struct Bus {
     pub read_sector_ns: u32,
     /// A sector from the host, ns.
     pub write_sector_ns: u32,
-    /// Share of a read's sectors that must be in the buffer before the bus is taken.
+    /// Share of a read's sectors, in whole ones rounded down, but at least one, that must be in the
+    /// buffer before the bus is taken.
     pub read_watermark: f64,
     /// The drive lets go of the bus while it positions.
     pub disconnects: bool,
