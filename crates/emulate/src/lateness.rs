@@ -4,6 +4,7 @@ use crate::clock::Urgency;
 use device::Op;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use units::{Bytes, Nanos, Sectors};
 
 /// What a pacer counted.
@@ -19,6 +20,12 @@ pub struct Tally {
     response_sum: u128,
     /// Time that was spun away.
     pub spun: Nanos,
+    /// Of that, when the processor was not the pacing thread's.
+    pub taken: Nanos,
+    /// When it last was not, in what was last spun away, on the wall clock.
+    pub last_taken: Range<u64>,
+    /// Lateness of those that were not due then.
+    kept: Histogram<u64>,
     /// How the pacing thread is scheduled.
     pub urgency: Option<Urgency>,
 }
@@ -53,6 +60,9 @@ pub struct Lateness {
     pub p99: Nanos,
     /// The latest.
     pub max: Nanos,
+    /// One in a hundred was later, of those that were not due when the processor had been taken from
+    /// the pacing thread.
+    pub kept_p99: Nanos,
     /// Mean time at the model.
     pub response_mean: Nanos,
     /// 99th percentile of the time at the model.
@@ -72,6 +82,9 @@ impl Tally {
             response: empty(),
             response_sum: 0,
             spun: Nanos::ZERO,
+            taken: Nanos::ZERO,
+            last_taken: 0..0,
+            kept: empty(),
             urgency: None,
         }
     }
@@ -93,8 +106,11 @@ impl Tally {
         }
     }
 
-    /// A completion was handed on.
-    pub fn delivered(&mut self, late: Nanos, response: Nanos) {
+    /// A completion was handed on, that was due when the processor had been `taken` or not.
+    pub fn delivered(&mut self, late: Nanos, response: Nanos, taken: bool) {
+        if !taken {
+            self.kept.saturating_record(late.0);
+        }
         self.late.saturating_record(late.0);
         self.late_sum += u128::from(late.0);
         self.response.saturating_record(response.0);
@@ -111,6 +127,7 @@ impl Tally {
             p50: Nanos(self.late.value_at_quantile(0.5)),
             p99: Nanos(self.late.value_at_quantile(0.99)),
             max: Nanos(self.late.max()),
+            kept_p99: Nanos(self.kept.value_at_quantile(0.99)),
             response_mean: mean(self.response_sum),
             response_p99: Nanos(self.response.value_at_quantile(0.99)),
         }
@@ -172,7 +189,7 @@ mod tests {
     fn of(late_us: u64, response_us: u64) -> Lateness {
         let mut tally = Tally::new();
         for _ in 0..100 {
-            tally.delivered(Nanos::from_micros(late_us), Nanos::from_micros(response_us));
+            tally.delivered(Nanos::from_micros(late_us), Nanos::from_micros(response_us), false);
         }
         tally.lateness()
     }
@@ -185,13 +202,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_due_while_the_processor_was_taken_is_told_apart() {
+        let mut tally = Tally::new();
+        for nth in 0..1000u64 {
+            let taken = nth % 20 == 0;
+            let late = if taken { 40 } else { 2 };
+            tally.delivered(Nanos::from_micros(late), Nanos::from_micros(100), taken);
+        }
+        let lateness = tally.lateness();
+        assert!(lateness.p99 >= Nanos::from_micros(39), "{lateness:?}");
+        assert!(lateness.kept_p99 <= Nanos::from_micros(3), "{lateness:?}");
+        assert_eq!(lateness.completions, 1000);
+    }
+
+    #[test]
     fn what_moves_a_mean_or_a_tail_beyond_the_margin_matters() {
         let mean = of(200, 5000).matters(0.03).unwrap();
         assert!(mean.contains("in the mean"), "{mean}");
         let mut tally = Tally::new();
         for nth in 0..1000u64 {
             let late = if nth % 50 == 0 { 2_000 } else { 10 };
-            tally.delivered(Nanos::from_micros(late), Nanos::from_micros(5000));
+            tally.delivered(Nanos::from_micros(late), Nanos::from_micros(5000), false);
         }
         let tail = tally.lateness().matters(0.03).unwrap();
         assert!(tail.contains("in a hundred"), "{tail}");

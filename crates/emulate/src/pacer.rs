@@ -21,6 +21,10 @@ use units::{Nanos, Sectors};
 /// Never.
 const NEVER: u64 = u64::MAX;
 
+/// A thread that does nothing but read the clock, and reads it more than so many nanoseconds later, did
+/// not have its processor meanwhile: an interrupt had it, another thread, or the host of a virtual one.
+const TAKEN: u64 = 3_000;
+
 /// A model, whoever waits for its completions, and the thread that wakes for them. `T` is what names
 /// a request to its sender.
 #[derive(Debug)]
@@ -424,17 +428,27 @@ impl<T> Shared<T> {
     /// Until the next event, which an arrival may bring forward.
     fn spin(&self, runner: &mut impl Runner<T>) {
         let begun = clock::now();
-        let mut now = begun;
+        let (mut now, mut taken, mut last) = (begun, 0, 0..0);
         let left = |now| self.due.load(Ordering::Acquire).saturating_sub(now);
         while left(now) > 0 && now - begun < Lead::MOST && !runner.sees_something(left(now)) {
             std::hint::spin_loop();
-            now = clock::now();
+            let then = clock::now();
+            if then - now > TAKEN {
+                taken += then - now;
+                last = now..then;
+            }
+            now = then;
         }
-        locked(&self.tally).spun += Nanos(now - begun);
+        let mut tally = locked(&self.tally);
+        tally.spun += Nanos(now - begun);
+        tally.taken += Nanos(taken);
+        tally.last_taken = last;
     }
 
     fn handed_on(&self, at: u64, due: Due) {
-        locked(&self.tally).delivered(Nanos(at.saturating_sub(due.at)), due.response);
+        let mut tally = locked(&self.tally);
+        let taken = tally.last_taken.contains(&due.at);
+        tally.delivered(Nanos(at.saturating_sub(due.at)), due.response, taken);
     }
 }
 

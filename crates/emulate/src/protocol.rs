@@ -120,6 +120,8 @@ pub struct Sight {
     pub taken: Bytes,
     /// Time that was spun away.
     pub spun: Nanos,
+    /// Of that, when the processor was not the pacing thread's.
+    pub spun_taken: Nanos,
     /// Processor time of the server since it began.
     pub processor: Nanos,
     /// Whether the pacing thread has real-time priority.

@@ -231,6 +231,7 @@ impl<T: Send + 'static> State<T> {
             dirty: seen.view.dirty.bytes(),
             taken: self.data.taken(),
             spun: seen.tally.spun,
+            spun_taken: seen.tally.taken,
             processor: clock::processor_time(),
             real_time: seen.tally.urgency == Some(clock::Urgency::RealTime),
         }

@@ -6,7 +6,7 @@ use emulate::{EmulateError, Emulation, Sight, processor_share};
 use plan::Plan;
 use record::{Measurement, Trial};
 use std::collections::BTreeMap;
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 /// Passes a watcher on, and asks the server each second.
 pub struct Pacing<'a> {
@@ -73,6 +73,7 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
         ("emulate.late_mean_us".to_owned(), late.mean.as_micros_f64()),
         ("emulate.late_p99_us".to_owned(), late.p99.as_micros_f64()),
         ("emulate.late_max_us".to_owned(), late.max.as_micros_f64()),
+        ("emulate.late_kept_p99_us".to_owned(), late.kept_p99.as_micros_f64()),
         ("emulate.response_mean_us".to_owned(), late.response_mean.as_micros_f64()),
         ("emulate.response_p99_us".to_owned(), late.response_p99.as_micros_f64()),
         ("emulate.depth".to_owned(), f64::from(now.outstanding)),
@@ -80,6 +81,10 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
         ("emulate.busy_drives".to_owned(), f64::from(now.busy)),
         ("emulate.dirty_mib".to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
     ]);
+    if now.spun > Nanos::ZERO {
+        let share = now.spun_taken.0 as f64 / now.spun.0 as f64;
+        values.insert("emulate.%taken".to_owned(), 100.0 * share);
+    }
     if let Some(before) = before {
         let share = processor_share(before, now, SECOND);
         values.insert("emulate.%processor".to_owned(), 100.0 * share);
