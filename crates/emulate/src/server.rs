@@ -238,6 +238,11 @@ impl<T: Send + 'static> State<T> {
     }
 }
 
+/// For what share of the time that the pacing thread spun its processor was taken from it.
+pub fn taken_share(sight: &Sight) -> f64 {
+    sight.spun_taken.0 as f64 / (sight.spun.0.max(1)) as f64
+}
+
 /// What a server has used of the processor, as a share of one over `span`.
 pub fn processor_share(before: &Sight, after: &Sight, span: Nanos) -> f64 {
     after.processor.saturating_sub(before.processor).0 as f64 / (span.0.max(1)) as f64

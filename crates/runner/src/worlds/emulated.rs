@@ -346,7 +346,7 @@ impl World for EmulatedWorld {
         let told = pacing.end();
         let mut measurement = measured?;
         let told = told.map_err(explain)?;
-        if let Some(reason) = told.last.lateness.matters(plan.margin) {
+        if let Some(reason) = told.void(plan.margin) {
             return Err(WorldError::Void(reason));
         }
         told.enter(&mut measurement);

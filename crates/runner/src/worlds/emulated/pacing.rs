@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use crate::{Live, Phase, Watcher};
-use emulate::{EmulateError, Emulation, Sight, processor_share};
+use emulate::{EmulateError, Emulation, Sight, processor_share, taken_share};
 use plan::Plan;
 use record::{Measurement, Trial};
 use std::collections::BTreeMap;
@@ -82,8 +82,7 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
         ("emulate.dirty_mib".to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
     ]);
     if now.spun > Nanos::ZERO {
-        let share = now.spun_taken.0 as f64 / now.spun.0 as f64;
-        values.insert("emulate.%taken".to_owned(), 100.0 * share);
+        values.insert("emulate.%taken".to_owned(), 100.0 * taken_share(now));
     }
     if let Some(before) = before {
         let share = processor_share(before, now, SECOND);
@@ -93,6 +92,19 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
 }
 
 impl Told {
+    /// Why the trial is void, if its lateness matters.
+    pub fn void(&self, margin: f64) -> Option<String> {
+        let reason = self.last.lateness.matters(margin)?;
+        Some(match self.last.spun > Nanos::ZERO {
+            false => reason,
+            true => format!(
+                "{reason} (of the time that the pacing thread spun, its processor was taken from it \
+                 for {:.1} %)",
+                100.0 * taken_share(&self.last)
+            ),
+        })
+    }
+
     /// Puts the samples beside the host's and the device's of the same seconds.
     pub fn enter(self, measurement: &mut Measurement) {
         for (sample, values) in measurement.counters.iter_mut().zip(self.samples) {
@@ -143,6 +155,21 @@ impl Watcher for Pacing<'_> {
 mod tests {
     use super::*;
     use record::CounterSample;
+
+    #[test]
+    fn a_void_trial_tells_how_much_of_the_processor_was_taken() {
+        let mut last = Sight { spun: Nanos(1_000), spun_taken: Nanos(125), ..Sight::default() };
+        last.lateness.completions = 1;
+        let mut told = Told { last, samples: Vec::new() };
+        assert_eq!(told.void(0.03), None, "nothing was late");
+        told.last.lateness.mean = Nanos::from_micros(200);
+        told.last.lateness.response_mean = Nanos::from_micros(1_000);
+        let reason = told.void(0.03).unwrap();
+        assert!(reason.contains("taken from it for 12.5 %"), "{reason}");
+        // On one processor nothing is spun.
+        told.last.spun = Nanos::ZERO;
+        assert!(!told.void(0.03).unwrap().contains("taken"));
+    }
 
     #[test]
     fn a_processor_that_waits_for_io_is_idle() {
