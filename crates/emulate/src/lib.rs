@@ -31,5 +31,5 @@ pub use emulation::{
 };
 pub use lateness::{Lateness, MEAN_USUAL, P99_USUAL, Requests};
 pub use protocol::Sight;
-pub use server::{SERVER_WORD, processor_share, serve, taken_share};
+pub use server::{SERVER_WORD, processor_share, serve, spun_taken_share};
 pub use transport::Transport;

@@ -239,7 +239,7 @@ impl<T: Send + 'static> State<T> {
 }
 
 /// For what share of the time that the pacing thread spun its processor was taken from it.
-pub fn taken_share(sight: &Sight) -> f64 {
+pub fn spun_taken_share(sight: &Sight) -> f64 {
     sight.spun_taken.0 as f64 / (sight.spun.0.max(1)) as f64
 }
 

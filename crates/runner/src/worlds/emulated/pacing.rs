@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use crate::{Live, Phase, Watcher};
-use emulate::{EmulateError, Emulation, Sight, processor_share, taken_share};
+use emulate::{EmulateError, Emulation, Sight, processor_share, spun_taken_share};
 use plan::Plan;
 use record::{Measurement, Trial};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
         ("emulate.dirty_mib".to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
     ]);
     if now.spun > Nanos::ZERO {
-        values.insert("emulate.%taken".to_owned(), 100.0 * taken_share(now));
+        values.insert("emulate.%taken".to_owned(), 100.0 * spun_taken_share(now));
     }
     if let Some(before) = before {
         let share = processor_share(before, now, SECOND);
@@ -100,7 +100,7 @@ impl Told {
             true => format!(
                 "{reason} (of the time that the pacing thread spun, its processor was taken from it \
                  for {:.1} %)",
-                100.0 * taken_share(&self.last)
+                100.0 * spun_taken_share(&self.last)
             ),
         })
     }
