@@ -5,7 +5,8 @@
 
 use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
 use device::disk::{
-    Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
+    Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, ReadAhead, SeekCurve,
+    WriteCache,
 };
 use device::{Array, Completion, Device, Disk, Op, Path, Request, View};
 use random::Stream;
@@ -544,6 +545,28 @@ fn only_a_write_that_the_arm_goes_straight_on_with_does_not_wait() {
     // With more than its wait to spare it makes them.
     let earlier = ended + turn - 1_500_000;
     assert_eq!(writes(earlier), [ended, ended + turn + 10 * sector]);
+}
+
+/// Reading on by tracks: a segment that holds a whole one is filled to its end by any read, a smaller
+/// one only by a read that goes on where the last one ended.
+#[test]
+fn a_segment_smaller_than_a_track_is_filled_by_sequential_reads_alone() {
+    let turns = |n: u64| Nanos(n * 4_000_000);
+    let from_cache = |segment_sectors: u64| {
+        let mut spec = bare(Policy::Fifo, 1, linear(), 0);
+        spec.cache = CacheSpec {
+            segments: 2,
+            segment_sectors,
+            read_ahead: ReadAhead::NextTrack,
+            read_ahead_max: segment_sectors,
+            ..CacheSpec::NONE
+        };
+        let reads = [0, 1, 2].map(|n| (turns(2 * n), Request::read(n, 100 + 4 * n, 4)));
+        let done = times(spec, &reads);
+        [0, 1, 2].map(|n| done[n] == reads[n].0.0)
+    };
+    assert_eq!(from_cache(u64::from(PER_TRACK)), [false, true, true]);
+    assert_eq!(from_cache(64), [false, false, true]);
 }
 
 #[test]

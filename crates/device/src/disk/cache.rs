@@ -281,10 +281,14 @@ impl Cache {
         let wish = match self.spec.read_ahead {
             ReadAhead::Off => end,
             ReadAhead::Track => track_end(end - 1),
-            ReadAhead::NextTrack => match sequential {
-                true => next_track(track_end(end - 1)),
-                false => track_end(end - 1),
-            },
+            ReadAhead::NextTrack if sequential => next_track(track_end(end - 1)),
+            ReadAhead::NextTrack => {
+                let last = geometry.extent(end - 1, u64::MAX);
+                match self.spec.segment_sectors < last.sectors_per_track {
+                    true => end,
+                    false => end - 1 + last.blocks,
+                }
+            }
             ReadAhead::Cylinder => {
                 let cylinder = geometry.locate(end - 1).cylinder;
                 let mut at = track_end(end - 1);

@@ -138,7 +138,8 @@ pub enum ReadAhead {
     Cylinder,
     /// Until the segment is full.
     Segment,
-    /// To the end of the track; of the next track too, when reads are sequential.
+    /// When reads are sequential, to the end of the next track. Else to the end of the track, where a
+    /// segment could hold a whole one, and not at all where it could not.
     NextTrack,
 }
 
