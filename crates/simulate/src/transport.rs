@@ -185,6 +185,10 @@ impl Device for Transport {
     fn view(&self) -> View {
         self.device.view()
     }
+
+    fn heads(&self) -> Vec<u32> {
+        self.device.heads()
+    }
 }
 
 #[cfg(test)]
