@@ -313,6 +313,36 @@ fn a_mirror_reads_near_and_writes_far() {
     assert_near("farthest head", far / f64::from(rounds), 11.0 / 24.0, 0.03);
 }
 
+#[test]
+fn a_write_waits_for_the_latest_of_platters_that_are_not_in_step() {
+    // The greatest of n independent uniform waits is n/(n + 1) of a turn in the mean.
+    let rounds = 4000;
+    for n in [1_u32, 2, 3] {
+        let mut total = 0.0;
+        for round in 0..rounds {
+            let mut seeds = Stream::new(round, "seeds");
+            let spec = bare(Policy::Fifo, 8, SeekCurve::Constant(0.0), 0);
+            let drive = |_| Disk::new(spec.clone()).unwrap().at_any_angle(seeds.bits());
+            let mut drives: Vec<Box<dyn Device>> = Vec::new();
+            drives.extend((0..n).map(drive).map(|drive| Box::new(drive) as Box<dyn Device>));
+            let mut device = match n {
+                1 => drives.remove(0),
+                _ => Box::new(Array::new(controller(Level::Mirror, 64), drives).unwrap()),
+            };
+            let block = Stream::new(round, "block").below(device.capacity().0);
+            device.submit(Request::write(1, block, 1), Nanos::ZERO);
+            let mut done = Vec::new();
+            while let Some(at) = device.next_event() {
+                device.advance(at, &mut done);
+            }
+            total += done[0].at.0 as f64;
+        }
+        let sector = 4e6 / f64::from(PER_TRACK);
+        let (wait, n) = (total / rounds as f64 - sector, f64::from(n));
+        assert_near(&format!("{n} platters"), wait, 4e6 * n / (n + 1.0), 0.03);
+    }
+}
+
 /// A drive whose service time is drawn, whatever is asked.
 #[derive(Debug)]
 struct Drawn {

@@ -23,7 +23,6 @@ mod spec;
 mod stack;
 mod tally;
 mod transport;
-mod turning;
 mod volume;
 mod warnings;
 
@@ -33,5 +32,4 @@ pub use simulation::{Progress, Simulated, run, run_striped};
 pub use spec::{PAGE_CACHE_LEAST, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
 pub use stack::{JOURNAL, PAGE_CACHE_USUAL, READ_AHEAD_USUAL, Stack, refuse_filesystem};
 pub use transport::{CHANCES, Chance, Transport, Way};
-pub use turning::Turning;
 pub use volume::Striping;

@@ -41,6 +41,8 @@ pub struct Mechanics {
     pub read_on_arrival: bool,
     /// What an access waits for.
     pub access: Access,
+    /// How far from angle 0 the platter was at time 0, ns of a turn.
+    pub turned_ns: u64,
 }
 
 /// Where in an access a pass comes.
@@ -102,6 +104,12 @@ impl Mechanics {
         self.access == Access::Positions
     }
 
+    /// The angle under the heads at `time`, ns from angle 0.
+    #[inline]
+    pub fn phase_ns(&self, time: u64) -> u64 {
+        (time + self.turned_ns) % self.geometry.turn_ns()
+    }
+
     /// From `time` until `angle_ns` is next under the head.
     #[inline]
     pub fn wait_ns(&self, time: u64, angle_ns: u32) -> u64 {
@@ -109,7 +117,7 @@ impl Mechanics {
             return 0;
         }
         let turn = self.geometry.turn_ns();
-        let phase = time % turn;
+        let phase = self.phase_ns(time);
         let angle = u64::from(angle_ns);
         let wait = if angle >= phase { angle - phase } else { angle + turn - phase };
         if wait + ROUNDING_NS > turn { 0 } else { wait }

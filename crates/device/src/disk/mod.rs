@@ -29,6 +29,7 @@ use crate::{Completion, Device, Op, Path, Request, View};
 use cache::Cache;
 use mechanics::Arm;
 use queue::{Pending, Queue};
+use random::Stream;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Nanos, Sectors};
@@ -139,6 +140,7 @@ impl Disk {
             jog_ns,
             read_on_arrival: spec.cache.read_on_arrival,
             access: spec.access,
+            turned_ns: 0,
         };
         Ok(Disk {
             mechanics,
@@ -164,6 +166,14 @@ impl Disk {
             journal: None,
             spec,
         })
+    }
+
+    /// The same with its platter anywhere in its turn at time 0, as `seed` has it. Some streams find
+    /// for as long as they last what they found first; and drives of an array are not in step.
+    pub fn at_any_angle(mut self, seed: u64) -> Self {
+        let turn = self.mechanics.geometry.turn_ns();
+        self.mechanics.turned_ns = Stream::new(seed, "platter").below(turn);
+        self
     }
 
     /// The same without rotational latency, to show what that does: transfers take as long as ever.

@@ -157,7 +157,7 @@ impl Queue {
         (read_ns, write_ns): (u32, u32),
     ) -> usize {
         let turn = mechanics.geometry.turn_ns() as u32;
-        let phase = (time % u64::from(turn)) as u32;
+        let phase = mechanics.phase_ns(time) as u32;
         let mut best = (u32::MAX, u64::MAX, 0);
         for (index, target) in self.targets.iter().enumerate() {
             let overhead = if target.write { write_ns } else { read_ns };

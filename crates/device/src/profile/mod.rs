@@ -12,6 +12,7 @@ use crate::array::{ArraySpec, Level};
 use crate::disk::{DiskSpec, WriteCache};
 use crate::flash::FlashSpec;
 use crate::{Array, Device, Disk, Flash, SpecError};
+use random::Stream;
 use schema::{DiskTable, Document};
 use std::collections::BTreeMap;
 
@@ -170,8 +171,8 @@ impl Profile {
         }
     }
 
-    /// Builds the device. `seed` moves what is random in it (flash only): the same seed, the same
-    /// device.
+    /// Builds the device. `seed` moves what is random in it, where each platter is at time 0
+    /// included: the same seed, the same device.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Device>, SpecError> {
         self.build_with(seed, true)
     }
@@ -180,15 +181,24 @@ impl Profile {
     pub fn build_with(&self, seed: u64, rotates: bool) -> Result<Box<dyn Device>, SpecError> {
         Ok(match &self.kind {
             Kind::Disk(spec) if !rotates => Box::new(Disk::new(spec.clone())?.without_rotation()),
-            Kind::Disk(spec) => Box::new(Disk::new(spec.clone())?),
+            Kind::Disk(spec) => Box::new(Disk::new(spec.clone())?.at_any_angle(seed)),
             Kind::Flash(spec) => Box::new(Flash::new(spec.clone(), seed)?),
             Kind::Array { spec, drives, member } => {
-                let drives = (0..*drives as u64)
-                    .map(|nth| member.build_with(seed.wrapping_add(nth), rotates))
-                    .collect::<Result<Vec<_>, _>>()?;
+                let drives = member.build_several(*drives, seed, rotates)?;
                 Box::new(Array::new(spec.clone(), drives)?)
             }
         })
+    }
+
+    /// So many of them, each with chance of its own.
+    pub fn build_several(
+        &self,
+        count: usize,
+        seed: u64,
+        rotates: bool,
+    ) -> Result<Vec<Box<dyn Device>>, SpecError> {
+        let mut seeds = Stream::new(seed, "drives");
+        (0..count).map(|_| self.build_with(seeds.bits(), rotates)).collect()
     }
 
     /// A word for lists: `disk`, `RAID 10 of 8`, `flash`.

@@ -14,7 +14,7 @@ use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
 use record::{Environment, Measurement};
 use simulate::{
     Chance, Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, Transport, Turning, Way, refuse_filesystem, refuse_job,
+    SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, refuse_job,
     run_striped,
 };
 use std::{
@@ -106,26 +106,18 @@ impl SimulatedWorld {
         without: &Without,
     ) -> Result<(Vec<Box<dyn Device>>, Option<Striping>), SpecError> {
         let rotates = !without.has(Mechanism::Rotation);
-        let turning = |device: Box<dyn Device>| -> Box<dyn Device> {
-            match self::rotates(&self.profile) {
-                true => Box::new(Turning::new(device, seed)),
-                false => device,
-            }
-        };
         let mut profile = self.profile.clone();
         if let Kind::Array { spec, drives, member } = &mut profile.kind {
             if self.target.lvm {
                 let unit = Sectors(spec.stripe_unit);
-                let drives = (0..*drives as u64)
-                    .map(|nth| Ok(turning(member.build_with(seed.wrapping_add(nth), rotates)?)))
-                    .collect::<Result<_, _>>()?;
+                let drives = member.build_several(*drives, seed, rotates)?;
                 return Ok((drives, Some(Striping { unit })));
             }
             if without.has(Mechanism::ColdDrives) {
                 spec.depth = UNLIMITED;
             }
         }
-        let device = turning(profile.build_with(seed, rotates)?);
+        let device = profile.build_with(seed, rotates)?;
         Ok(match self.target.way == Way::default() {
             true => (vec![device], None),
             false => (vec![Box::new(Transport::new(device, self.target.way, seed))], None),
