@@ -96,12 +96,13 @@ pub fn hurry_with_children() -> Urgency {
 ///
 /// A virtual processor that never halts has no pause in which the host could run what else it has, and
 /// is stopped for that, for as long as the host's scheduler thinks fit: for 8 ms, every eight seconds,
-/// where it was looked at. One that may halt now and then is not. So the vigil pauses.
+/// where it was looked at. One that may halt now and then is not: so the vigil may have pauses.
 #[derive(Debug)]
 pub struct Vigil {
     file: Option<File>,
     /// When it ends unless there is more to do; it is not kept without.
     until: Option<u64>,
+    pauses: bool,
     /// Processors may halt just now.
     pausing: bool,
     /// When a pause begins or ends.
@@ -110,9 +111,9 @@ pub struct Vigil {
 
 impl Vigil {
     /// Not kept yet. Where it may not be, processors halt as they do.
-    pub fn new() -> Vigil {
+    pub fn new(pauses: bool) -> Vigil {
         let file = File::options().write(true).open("/dev/cpu_dma_latency").ok();
-        Vigil { file, until: None, pausing: false, turns: 0 }
+        Vigil { file, until: None, pauses, pausing: false, turns: 0 }
     }
 
     /// Keeps it now if somebody is `busy`, and [`Vigil::LASTS`] longer; says when to look again.
@@ -127,6 +128,9 @@ impl Vigil {
             self.until = None;
         }
         let until = self.until?;
+        if !self.pauses {
+            return Some(until);
+        }
         if self.turns <= now {
             self.pause(!self.pausing, now);
         }
@@ -210,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_vigil_pauses_and_lasts_a_second_longer_than_there_is_something_to_do() {
-        let mut vigil = Vigil::new();
+        let mut vigil = Vigil::new(true);
         assert_eq!(vigil.watch(false, 5), None);
         let pause = 5 + Vigil::AWAKE;
         assert_eq!(vigil.watch(true, 5), Some(pause));
@@ -226,6 +230,11 @@ mod tests {
         // What comes after a long while finds it kept, not in a pause.
         assert_eq!(vigil.watch(true, 9 * SECOND), Some(9 * SECOND + Vigil::AWAKE));
         assert!(!vigil.pausing);
+
+        let mut vigil = Vigil::new(false);
+        assert_eq!(vigil.watch(true, 5), Some(5 + SECOND));
+        assert_eq!(vigil.watch(false, 6), Some(5 + SECOND));
+        assert_eq!(vigil.watch(false, 5 + SECOND), None);
     }
 
     #[test]

@@ -7,10 +7,7 @@ use crate::{
     protocol::{Answer, Begin, Order, Sight, Talk, Way},
     transport::Transport,
 };
-use device::{
-    Profile,
-    profile::{self, Kind},
-};
+use device::{Profile, profile};
 use host::{
     Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_loadable,
 };
@@ -124,15 +121,6 @@ pub fn size_of(profile: &Profile, capacity: Bytes, asked: Option<Bytes>) -> Resu
     }
 }
 
-/// Whether the kernel takes it for a disk with a head: an array shows what its drives are.
-pub fn rotates(profile: &Profile) -> bool {
-    match &profile.kind {
-        Kind::Disk(_) => true,
-        Kind::Flash(_) => false,
-        Kind::Array { member, .. } => rotates(member),
-    }
-}
-
 impl Emulation {
     /// Brings a device up. On an error everything is taken down when `changes` ends.
     pub fn start(changes: &mut Changes, wanted: &Wanted) -> Result<Emulation> {
@@ -151,7 +139,7 @@ impl Emulation {
             tags: depth,
             size,
             request_max: REQUEST_MAX,
-            rotational: rotates(&profile),
+            rotational: profile.rotates(),
         };
         let laid = match transport {
             Transport::Ublk => Laid::Ublk(changes.add_ublk(server, &name, options)?),
@@ -204,7 +192,7 @@ impl Emulation {
     /// Gives the queue what a device of this kind would have, and does not have yet.
     fn dress(&self, changes: &mut Changes) -> Result<()> {
         if self.transport != Transport::Ublk {
-            let rotates = rotates(&self.profile);
+            let rotates = self.profile.rotates();
             changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
             // One request is then one command at the model: FUSE would split a larger one.
             let most = (REQUEST_MAX.0 / 1024).to_string();

@@ -27,7 +27,7 @@ mod ublk;
 
 pub use data::Place;
 pub use emulation::{
-    DataPlace, EmulateError, Emulation, Wanted, rotates, size_of, usual_requests, usual_scheduler,
+    DataPlace, EmulateError, Emulation, Wanted, size_of, usual_requests, usual_scheduler,
 };
 pub use lateness::{Lateness, MEAN_USUAL, P99_USUAL, Requests};
 pub use protocol::Sight;

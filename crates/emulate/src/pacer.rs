@@ -84,13 +84,22 @@ struct Shared<T> {
     bypass: AtomicBool,
     tally: Mutex<Tally>,
     deliver: Deliver<T>,
-    /// The thread spins for the last of each wait.
-    spins: bool,
+    waits: Waits,
+}
+
+/// How a pacer waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// It wakes ahead of each event by as much as its wake-ups are late, and spins for the rest.
+    pub spins: bool,
+    /// Idle processors may halt now and then, [`Vigil`]: what comes just then is some tens of
+    /// microseconds later, and nothing is milliseconds late. For what takes milliseconds itself.
+    pub pauses: bool,
 }
 
 impl<T> std::fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("spins", &self.spins).finish_non_exhaustive()
+        f.debug_struct("Shared").field("waits", &self.waits).finish_non_exhaustive()
     }
 }
 
@@ -149,9 +158,8 @@ pub struct Seen {
 }
 
 impl<T: Send + 'static> Pacer<T> {
-    /// Of `device`; run by [`Pacer::begin_thread`] or [`Pacer::run`]. With `spins`, whoever runs it
-    /// wakes ahead of each event by as much as its wake-ups are late and spins for the rest.
-    pub fn new(device: Box<dyn Device>, spins: bool, deliver: Deliver<T>) -> io::Result<Self> {
+    /// Of `device`; run by [`Pacer::begin_thread`] or [`Pacer::run`].
+    pub fn new(device: Box<dyn Device>, waits: Waits, deliver: Deliver<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
                 device,
@@ -171,7 +179,7 @@ impl<T: Send + 'static> Pacer<T> {
             bypass: AtomicBool::new(false),
             tally: Mutex::new(Tally::new()),
             deliver,
-            spins,
+            waits,
         });
         Ok(Pacer { shared, thread: None })
     }
@@ -361,12 +369,12 @@ impl<T> Shared<T> {
 
     /// How long before an event the thread wakes.
     fn ahead(&self, core: &Core<T>) -> u64 {
-        if self.spins { core.lead.0 } else { 0 }
+        if self.waits.spins { core.lead.0 } else { 0 }
     }
 
     fn run(&self, runner: &mut impl Runner<T>) -> io::Result<()> {
         locked(&self.tally).urgency = Some(clock::hurry());
-        let mut vigil = Vigil::new();
+        let mut vigil = Vigil::new(self.waits.pauses);
         let mut done: Vec<Completion> = Vec::new();
         let mut ready: Vec<Ready<T>> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
@@ -510,7 +518,7 @@ mod tests {
         let deliver = Box::new(move |name, inside| {
             let _ = tell.send((name, inside, Instant::now()));
         });
-        let mut pacer = Pacer::new(model(name), spins, deliver).unwrap();
+        let mut pacer = Pacer::new(model(name), Waits { spins, pauses: false }, deliver).unwrap();
         pacer.begin_thread().unwrap();
         (pacer, told)
     }
@@ -601,7 +609,8 @@ mod tests {
     #[test]
     fn one_thread_submits_and_answers_each_once() {
         let nobody = Box::new(|_, _| panic!("nothing is left out"));
-        let pacer = Pacer::new(model("ssd-sata-2018"), true, nobody).unwrap();
+        let waits = Waits { spins: true, pauses: false };
+        let pacer = Pacer::new(model("ssd-sata-2018"), waits, nobody).unwrap();
         let mut hand = Hand { pacer: &pacer, left: 200, answered: Vec::new(), until: None };
         pacer.run(&mut hand).unwrap();
         hand.answered.sort_unstable();

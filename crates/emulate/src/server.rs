@@ -9,7 +9,7 @@ use crate::{
     data::Data,
     filesystem::{self, Answer as Reply, Buffers, OneFile, Rest},
     fuse::Entries,
-    pacer::{Deliver, Pacer},
+    pacer::{Deliver, Pacer, Waits},
     protocol::{Answer, Begin, Order, Sight, Talk, Way},
     queue::{Desk, Note, Queue, Slip},
     softirq::Softirqs,
@@ -102,7 +102,8 @@ impl Served {
     ) -> Result<State<T>, String> {
         let refused = |error: io::Error| format!("no thread or timer for pacing: {error}");
         let Served { profile, device, data } = self;
-        let mut pacer = Pacer::new(device, may_spin(), deliver).map_err(refused)?;
+        let waits = Waits { spins: may_spin(), pauses: profile.rotates() };
+        let mut pacer = Pacer::new(device, waits, deliver).map_err(refused)?;
         if own_thread {
             pacer.begin_thread().map_err(refused)?;
         }

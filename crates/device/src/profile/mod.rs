@@ -201,6 +201,15 @@ impl Profile {
         (0..count).map(|_| self.build_with(seeds.bits(), rotates)).collect()
     }
 
+    /// Whether the kernel takes it for a disk with a head: an array shows what its drives are.
+    pub fn rotates(&self) -> bool {
+        match &self.kind {
+            Kind::Disk(_) => true,
+            Kind::Flash(_) => false,
+            Kind::Array { member, .. } => member.rotates(),
+        }
+    }
+
     /// A word for lists: `disk`, `RAID 10 of 8`, `flash`.
     pub fn kind_name(&self) -> String {
         match &self.kind {

@@ -182,7 +182,7 @@ impl World for EmulatedWorld {
         offer.current.insert(Factor::Scheduler, level(usual.scheduler));
         offer.current.insert(Factor::NrRequests, level(usual.nr_requests));
         if let Some(wbt) = offer.current.get_mut(&Factor::WbtLatUsec) {
-            *wbt = level(if emulate::rotates(&self.profile) { 75_000 } else { 2_000 });
+            *wbt = level(if self.profile.rotates() { 75_000 } else { 2_000 });
         }
         let (limit, why) = (self.capacity, format!("{} has {}", self.profile.name, self.capacity));
         if self.makes_filesystems() {
@@ -244,7 +244,7 @@ impl World for EmulatedWorld {
     fn describe(&mut self, plan: &Plan) -> Result<Environment, WorldError> {
         let host = self.likeness.describe(plan)?;
         let usual = self.usual()?;
-        let rotates = u8::from(emulate::rotates(&self.profile)).to_string();
+        let rotates = u8::from(self.profile.rotates()).to_string();
         let mut caveats = vec![format!(
             "the device is a model ({}), paced in wall time behind {}; its data are real, the model \
              begins each trial as new",

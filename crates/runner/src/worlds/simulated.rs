@@ -127,7 +127,7 @@ impl SimulatedWorld {
     /// The queue as this kernel begins with it.
     fn usual(&self) -> Queue {
         let mut config = Config::new(self.target.kernel, self.depth);
-        config.rotational = rotates(&self.profile);
+        config.rotational = self.profile.rotates();
         config.sleepers = self.target.sleepers;
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
@@ -189,7 +189,7 @@ impl SimulatedWorld {
                 "without cold-drives: {name} is not several drives behind one queue"
             ));
         }
-        (without.has(Mechanism::Rotation) && !rotates(&self.profile))
+        (without.has(Mechanism::Rotation) && !self.profile.rotates())
             .then(|| format!("without rotation: nothing turns in {name}"))
     }
 
@@ -274,15 +274,6 @@ impl SimulatedWorld {
 
 /// So many commands that nothing has to wait for a place.
 const UNLIMITED: u32 = 1 << 20;
-
-/// Whether the kernel takes it for a disk: an array shows what its drives are.
-fn rotates(profile: &Profile) -> bool {
-    match &profile.kind {
-        Kind::Disk(_) => true,
-        Kind::Flash(_) => false,
-        Kind::Array { member, .. } => rotates(member),
-    }
-}
 
 impl World for SimulatedWorld {
     fn offer(&mut self) -> Result<Offer, WorldError> {
