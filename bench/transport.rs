@@ -172,6 +172,7 @@ fn with_device(
         size: Some(Bytes::from_gib(4)),
         data: DataPlace::Memory,
         transport: Some(transport),
+        pauses: None,
     };
     let mut emulation = Emulation::start(&mut changes, &wanted)?;
     act(&mut emulation)?;

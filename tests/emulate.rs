@@ -482,6 +482,10 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
     place.run(&["emulate", "hdd-15k", "--data", "/dev/null"]).expect(2).complains_of(&["regular"]);
     place.run(&["compare", "emulated:hdd-16k"]).expect(2).complains_of(&["did you mean hdd-15k"]);
     place.run(&["compare", "emulated:hdd-15k,x=1"]).expect(2).complains_of(&["data=memory"]);
+    let maybe = "emulated:hdd-15k,pauses=maybe";
+    place.run(&["compare", maybe]).expect(2).complains_of(&["pauses=maybe", "pauses=yes (or no)"]);
+    let maybe = ["emulate", "hdd-15k", "--pauses", "maybe"];
+    place.run(&maybe).expect(2).complains_of(&["maybe", "boolean", "--pauses <yes|no>"]);
     place.run(&["compare", "emulated:hdd-15k", "--loop"]).expect(2).complains_of(&["--loop"]);
     place
         .run(&["emulate", "hdd-15k", "--transport", "nbd"])

@@ -38,6 +38,8 @@ pub struct Wanted {
     pub data: DataPlace,
     /// How the kernel's requests reach the server; the best that this host has when not said.
     pub transport: Option<Transport>,
+    /// Whether idle processors may halt now and then; before disks, when not said.
+    pub pauses: Option<bool>,
 }
 
 /// Where an emulated device's data go.
@@ -156,6 +158,7 @@ impl Emulation {
             size,
             place,
             way: laid.way(depth),
+            pauses: wanted.pauses.unwrap_or(profile.rotates()),
         };
         let begin = Order::Begin(begin);
         let begun = match transport {

@@ -48,6 +48,8 @@ pub struct Begin {
     pub place: Place,
     /// How requests come.
     pub way: Way,
+    /// Whether idle processors may halt now and then.
+    pub pauses: bool,
 }
 
 /// How requests come, as the controller has made it.

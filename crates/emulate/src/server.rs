@@ -74,6 +74,7 @@ struct Served {
     profile: Profile,
     device: Box<dyn Device>,
     data: Arc<Data>,
+    pauses: bool,
 }
 
 /// What the controller asks about and changes; `T` is what the transport calls a request.
@@ -91,7 +92,7 @@ impl Served {
             crate::Place::Memory => format!("no memory for the data: {error}"),
             crate::Place::File(path) => format!("{}: {error}", path.display()),
         })?;
-        Ok(Served { profile, device, data: Arc::new(data) })
+        Ok(Served { profile, device, data: Arc::new(data), pauses: begin.pauses })
     }
 
     /// With a pacer that has a thread of its own, or is run by a queue's.
@@ -101,8 +102,8 @@ impl Served {
         deliver: Deliver<T>,
     ) -> Result<State<T>, String> {
         let refused = |error: io::Error| format!("no thread or timer for pacing: {error}");
-        let Served { profile, device, data } = self;
-        let waits = Waits { spins: may_spin(), pauses: profile.rotates() };
+        let Served { profile, device, data, pauses } = self;
+        let waits = Waits { spins: may_spin(), pauses };
         let mut pacer = Pacer::new(device, waits, deliver).map_err(refused)?;
         if own_thread {
             pacer.begin_thread().map_err(refused)?;

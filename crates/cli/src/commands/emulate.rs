@@ -9,7 +9,7 @@ use crate::{
     say,
 };
 use anyhow::{Context, bail};
-use clap::Args;
+use clap::{Args, builder::BoolishValueParser};
 use emulate::{DataPlace, EmulateError, Emulation, Sight, Transport, Wanted};
 use host::{Changes, Host};
 use list::Record;
@@ -44,6 +44,10 @@ pub struct EmulateArgs {
     /// this host has it, and fuse elsewhere, when not said
     #[arg(long, value_name = "ublk|fuse|fuse-uring")]
     transport: Option<Transport>,
+    /// Whether idle processors may halt for 2 ms in 50 while requests come, which keeps the host of a virtual
+    /// machine from stopping them for longer; disks' do, flash's do not, when not said
+    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
+    pauses: Option<bool>,
     /// Seed of what is random in the model
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -79,6 +83,7 @@ impl EmulateArgs {
             size: self.size,
             data: self.data_place()?,
             transport: self.transport,
+            pauses: self.pauses,
         })
     }
 

@@ -32,6 +32,7 @@ pub struct EmulatedWorld {
     model_depth: u32,
     data: DataPlace,
     transport: Transport,
+    pauses: bool,
     raw: RawPlan,
     /// The real world on a loop device that is not there: what can be planned without a device.
     likeness: RealWorld,
@@ -46,24 +47,26 @@ struct Up {
 }
 
 impl EmulatedWorld {
-    /// Of `emulated:PROFILE`, `emulated:PROFILE,data=memory` (or a folder) or
-    /// `emulated:PROFILE,transport=fuse`. Changes nothing.
+    /// Of `emulated:PROFILE`, `emulated:PROFILE,data=memory` (or a folder),
+    /// `emulated:PROFILE,transport=fuse` or `emulated:PROFILE,pauses=yes`. Changes nothing.
     pub fn open(target: &str, raw: &RawPlan) -> Result<EmulatedWorld, WorldError> {
         let words = target.strip_prefix(PREFIX).unwrap_or(target);
         let mut words = words.split(',');
         let name = words.next().unwrap_or_default();
-        let (mut data, mut transport) = (None, None);
+        let (mut data, mut transport, mut pauses) = (None, None, None);
         for option in words {
             match option.split_once('=') {
                 Some(("data", place)) => data = Some(place),
                 Some(("transport", word)) => {
                     transport = Some(word.parse().map_err(WorldError::Usage)?);
                 }
+                Some(("pauses", "yes")) => pauses = Some(true),
+                Some(("pauses", "no")) => pauses = Some(false),
                 _ => {
                     return Err(WorldError::Usage(format!(
                         "'{option}' behind a profile is not known: write \
                          emulated:{name},data=memory (or a folder), emulated:{name},transport=fuse, \
-                         or leave it out"
+                         emulated:{name},pauses=yes (or no), or leave it out"
                     )));
                 }
             }
@@ -97,6 +100,7 @@ impl EmulatedWorld {
             name: name.to_owned(),
             capacity: emulate::size_of(&profile, device.capacity().bytes(), None).map_err(usage)?,
             model_depth: device.queue_depth(),
+            pauses: pauses.unwrap_or(profile.rotates()),
             profile,
             data,
             transport,
@@ -152,6 +156,7 @@ impl EmulatedWorld {
             size: None,
             data: self.data.clone(),
             transport: Some(self.transport),
+            pauses: Some(self.pauses),
         };
         let mut changes = Changes::begin(&Host::here(), &words.join(" ")).map_err(fatal)?;
         let mut emulation = Emulation::start(&mut changes, &wanted).map_err(explain)?;
@@ -286,6 +291,7 @@ impl World for EmulatedWorld {
                 "notes": self.profile.notes,
                 "text": self.profile.text,
                 "transport": self.transport.name(),
+                "pauses": self.pauses,
                 "tags": self.depth(),
                 "model_queue_depth": self.model_depth,
                 "host": host.inspection,
