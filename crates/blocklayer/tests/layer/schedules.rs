@@ -203,6 +203,7 @@ fn bfq_joins_queues_that_begin_soon_after_one_another() {
         let later = ms(again) + Nanos(1000);
         bios.extend((1..9).map(|i| (later, read(100 + i, i * 1000, 1 + (i % 2) as u32))));
         let config = Config { rotational, ..one_at_a_time(Kernel::V6_12, "bfq") };
+        let config = config.with_nr_requests(64); // nobody sleeps for one
         let run = play(&config, Logger::new(1, ms(1)), &bios);
         run.starts().into_iter().filter(|start| *start >= 1000).collect::<Vec<_>>()
     };
