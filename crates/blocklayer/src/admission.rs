@@ -382,7 +382,11 @@ mod tests {
         tags.take_what_is_left(Nanos(7), &mut woken);
         assert!(woken.is_empty(), "too early");
         tags.take_what_is_left(LATE, &mut woken);
-        assert_eq!((woken, tags.next_event()), (vec![12], None), "10 and 11 had been woken, too late");
+        assert_eq!(
+            (woken, tags.next_event()),
+            (vec![12], None),
+            "10 and 11 had been woken, too late"
+        );
     }
 
     #[test]
