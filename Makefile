@@ -33,7 +33,7 @@ test-ublk: packages
 demo: build
 	@tools/demo
 
-# The simulated world beside the emulated one, nine minutes; see docs/validation.md.
+# The simulated world beside the emulated one, eleven minutes; see docs/validation.md.
 validate: build
 	@tools/validate
 
