@@ -33,11 +33,11 @@ test-ublk: packages
 demo: build
 	@tools/demo
 
-# The simulated world beside the emulated one, eleven minutes; see docs/validation.md.
+# The simulated world beside the emulated one, eleven minutes; see docs/science/validation.md.
 validate: build
 	@tools/validate
 
-# Ratios against peers in the same run; see docs/performance.md.
+# Ratios against peers in the same run; see docs/science/performance.md.
 bench: packages
 	cargo bench --locked -p load
 	cargo bench --locked -p device

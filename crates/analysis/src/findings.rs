@@ -17,7 +17,7 @@ use serde::Serialize;
 /// A cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its name, which is its page's in docs/finding/.
+    /// Its name, which is its page's in docs/reference/findings/.
     pub id: &'static str,
     /// The cells that show it, by their labels.
     pub cells: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Finding {
     pub test: String,
 }
 
-/// The names of all findings, each with a page in docs/finding/.
+/// The names of all findings, each with a page in docs/reference/findings/.
 pub const IDS: [&str; 8] = [
     cache::ID,
     cpu_wait::ID,

@@ -12,7 +12,7 @@
 //! back, and `advance(now)` comes before `submit(.., now)`.
 //!
 //! The policies follow Documentation/block and published descriptions; each scheduler's page in
-//! docs/scheduler says what it does here, and where the documentation was silent.
+//! docs/reference/schedulers says what it does here, and where the documentation was silent.
 
 mod admission;
 mod bio;

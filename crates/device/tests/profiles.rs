@@ -44,7 +44,7 @@ fn every_number_of_every_profile_has_a_source() {
 #[test]
 fn every_kind_of_device_has_a_page() {
     for kind in ["disk", "array", "flash"] {
-        let page = root().join(format!("docs/device/{kind}.md"));
+        let page = root().join(format!("docs/reference/devices/{kind}.md"));
         assert!(page.is_file(), "{} is missing", page.display());
     }
 }

@@ -1,7 +1,7 @@
 //! What makes a measurement of this target say something else than it seems to.
 //!
 //! Each trap is one function from an [`Inspection`] to its evidence and its mend, and one paragraph
-//! in docs/traps.md.
+//! in docs/reference/traps.md.
 
 mod around;
 mod device;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A trap that applies here and now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trap {
-    /// Its name in docs/traps.md.
+    /// Its name in docs/reference/traps.md.
     pub id: String,
     /// What it is, in a sentence.
     pub title: String,
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn each_trap_has_its_paragraph_and_each_paragraph_its_trap() {
-        let page = include_str!("../../../docs/traps.md");
+        let page = include_str!("../../../docs/reference/traps.md");
         let paragraphs: Vec<&str> =
             page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         let ids: Vec<&str> = all_traps().map(|(id, _)| id).collect();
-        assert_eq!(paragraphs, ids, "docs/traps.md has them in the order of RULES");
+        assert_eq!(paragraphs, ids, "docs/reference/traps.md has them in the order of RULES");
         for section in page.split("## ").skip(1) {
             assert!(section.contains("**Seen:**") && section.contains("**Mend:**"), "{section}");
         }

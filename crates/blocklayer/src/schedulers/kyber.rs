@@ -249,7 +249,7 @@ mod tests {
         [READ, WRITE].map(|domain| kyber.domains[domain].depth)
     }
 
-    /// The worked example of docs/scheduler/kyber.md.
+    /// The worked example of docs/reference/schedulers/kyber.md.
     #[test]
     fn depths_follow_the_latencies_of_all_domains() {
         let config = Config::new(Kernel::V6_12, 1023).with_scheduler("kyber").resolve().unwrap();

@@ -1,4 +1,4 @@
-//! Hand-worked schedules; the same examples stand in docs/scheduler.
+//! Hand-worked schedules; the same examples stand in docs/reference/schedulers.
 
 use crate::world::{Logger, Run, drive, ms, play, read, write};
 use blocklayer::{Bio, BlockLayer, Config, IoClass, Kernel};

@@ -13,20 +13,20 @@ pub struct ExplainArgs {
 
 /// Topic and page.
 const PAGES: [(&str, &str); 14] = [
-    ("cache", include_str!("../../../../docs/finding/cache.md")),
-    ("cpu-wait", include_str!("../../../../docs/finding/cpu-wait.md")),
-    ("generator", include_str!("../../../../docs/finding/generator.md")),
-    ("insert", include_str!("../../../../docs/workload/insert.md")),
-    ("mariadb", include_str!("../../../../docs/server/mariadb.md")),
-    ("merging", include_str!("../../../../docs/finding/merging.md")),
-    ("no-free-request", include_str!("../../../../docs/finding/no-free-request.md")),
-    ("oltp", include_str!("../../../../docs/workload/oltp.md")),
-    ("postgresql", include_str!("../../../../docs/server/postgresql.md")),
-    ("read-before-write", include_str!("../../../../docs/finding/read-before-write.md")),
-    ("running-server", include_str!("../../../../docs/server/running-server.md")),
-    ("stolen-cpu", include_str!("../../../../docs/finding/stolen-cpu.md")),
-    ("tpcc", include_str!("../../../../docs/workload/tpcc.md")),
-    ("unsteady", include_str!("../../../../docs/finding/unsteady.md")),
+    ("cache", include_str!("../../../../docs/reference/findings/cache.md")),
+    ("cpu-wait", include_str!("../../../../docs/reference/findings/cpu-wait.md")),
+    ("generator", include_str!("../../../../docs/reference/findings/generator.md")),
+    ("insert", include_str!("../../../../docs/reference/workloads/insert.md")),
+    ("mariadb", include_str!("../../../../docs/reference/servers/mariadb.md")),
+    ("merging", include_str!("../../../../docs/reference/findings/merging.md")),
+    ("no-free-request", include_str!("../../../../docs/reference/findings/no-free-request.md")),
+    ("oltp", include_str!("../../../../docs/reference/workloads/oltp.md")),
+    ("postgresql", include_str!("../../../../docs/reference/servers/postgresql.md")),
+    ("read-before-write", include_str!("../../../../docs/reference/findings/read-before-write.md")),
+    ("running-server", include_str!("../../../../docs/reference/servers/running-server.md")),
+    ("stolen-cpu", include_str!("../../../../docs/reference/findings/stolen-cpu.md")),
+    ("tpcc", include_str!("../../../../docs/reference/workloads/tpcc.md")),
+    ("unsteady", include_str!("../../../../docs/reference/findings/unsteady.md")),
 ];
 
 impl ExplainArgs {
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn every_finding_has_a_page() {
         for id in analysis::findings::IDS {
-            assert!(PAGES.iter().any(|(name, _)| *name == id), "docs/finding/{id}.md");
+            assert!(PAGES.iter().any(|(name, _)| *name == id), "docs/reference/findings/{id}.md");
         }
     }
 
@@ -72,7 +72,7 @@ mod tests {
             assert!(text.contains(&kind.to_string()), "{kind}");
         }
         for server in ["mariadb", "postgresql", "running-server"] {
-            assert!(PAGES.iter().any(|(name, _)| *name == server), "docs/server/{server}.md");
+            assert!(PAGES.iter().any(|(name, _)| *name == server), "docs/reference/servers/{server}.md");
         }
     }
 }

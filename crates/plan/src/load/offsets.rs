@@ -1,4 +1,4 @@
-//! Where a client's next operation goes: the patterns of docs/workload/pattern.md.
+//! Where a client's next operation goes: the patterns of docs/reference/workloads/pattern.md.
 
 use crate::{Order, Pattern};
 use random::Stream;

@@ -1,5 +1,5 @@
 //! A job file for fio from our job, or why fio cannot do it. The mapping is documented in
-//! docs/workload/fio.md.
+//! docs/reference/workloads/fio.md.
 
 use crate::error::LoadError;
 use crate::spec::LoadSpec;

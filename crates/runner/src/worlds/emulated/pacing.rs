@@ -66,7 +66,7 @@ fn mean_idle(measurement: &Measurement) -> Option<f64> {
     (!idle.is_empty()).then(|| idle.iter().sum::<f64>() / idle.len() as f64)
 }
 
-/// By the names in docs/emulated.md.
+/// By the names in docs/design/emulated.md.
 fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
     let late = &now.lateness;
     let mut values = BTreeMap::from([
