@@ -3,6 +3,7 @@
 //! What lives here: the formats, one file each in `formats/`, and how lines that do not fit are told.
 //! What does not: opening files, and replaying (`simulate`). Pure.
 
+mod clock;
 mod formats;
 
 use formats::Line;
@@ -31,6 +32,10 @@ pub struct Entry {
     pub start: Sectors,
     /// Its sectors; none in a flush.
     pub count: Sectors,
+    /// A write before which the device's cache has to be flushed (REQ_PREFLUSH).
+    pub preflush: bool,
+    /// A write that is done when it is on the medium (REQ_FUA).
+    pub fua: bool,
     /// Who asked, numbered from 0 in the order of their first requests.
     pub process: u32,
     /// How long it took where it was recorded, if the trace says so.
@@ -46,6 +51,8 @@ pub struct Trace {
     pub entries: Vec<Entry>,
     /// Lines that were skipped because they did not fit the format.
     pub bad_lines: u64,
+    /// Times the recording clock was set back, or jumped ahead and came back; see [`parse`].
+    pub clock_steps: u64,
     /// Requests that are neither reads, writes nor flushes (discards), and were left out.
     pub others: u64,
     /// Processes there are.
@@ -106,8 +113,12 @@ pub struct TraceError {
     pub what: String,
 }
 
-/// Reads a trace; `file` is its name in errors. Without a `format` its first lines tell it. A line that
+/// Reads a trace; `file` is its name in errors. Without a `format` its first lines decide. A line that
 /// does not fit is an error, or is counted and skipped with `skip_bad`.
+///
+/// Lines may be out of order by up to a second, as those of several processors are. A clock that goes
+/// back further was set back, and time continues from the latest request before; a clock that had
+/// jumped ahead and comes back leaves no gap. Both are counted in [`Trace::clock_steps`].
 pub fn parse(
     file: &str,
     text: &str,
@@ -131,7 +142,9 @@ pub fn parse(
             Ok(Line::Nothing) => {}
             Ok(Line::Other) => gathered.others += 1,
             Ok(Line::End) => break,
-            Ok(Line::Done { device, start, at }) => gathered.done(&device, start, at),
+            Ok(Line::Done { device, flush, start, at }) => {
+                gathered.done(&device, flush, start, at);
+            }
             Ok(Line::Request(request)) => gathered.take(request),
             Err(_) if skip_bad => bad_lines += 1,
             Err(what) => {
@@ -157,6 +170,8 @@ struct Request {
     device: String,
     start: u64,
     count: u64,
+    preflush: bool,
+    fua: bool,
     process: String,
     service: Option<Nanos>,
 }
@@ -167,8 +182,8 @@ struct Gathered {
     requests: Vec<(Request, usize)>,
     devices: Vec<(String, u64)>,
     processes: BTreeMap<String, u32>,
-    /// The latest request at a device's sector that has not ended.
-    open: BTreeMap<(usize, u64), usize>,
+    /// The latest request at a device's sector that has not ended; flushes apart.
+    open: BTreeMap<(usize, bool, u64), usize>,
     others: u64,
 }
 
@@ -190,15 +205,16 @@ impl Gathered {
         *span = (*span).max(request.start + request.count);
         let next = self.processes.len() as u32;
         self.processes.entry(request.process.clone()).or_insert(next);
-        if request.service.is_none() && request.op != TraceOp::Flush {
-            self.open.insert((device, request.start), self.requests.len());
+        if request.service.is_none() {
+            let flush = request.op == TraceOp::Flush;
+            self.open.insert((device, flush, request.start), self.requests.len());
         }
         self.requests.push((request, device));
     }
 
-    fn done(&mut self, device: &str, start: u64, at: Nanos) {
+    fn done(&mut self, device: &str, flush: bool, start: u64, at: Nanos) {
         let device = self.device(device);
-        if let Some(place) = self.open.remove(&(device, start)) {
+        if let Some(place) = self.open.remove(&(device, flush, start)) {
             let request = &mut self.requests[place].0;
             request.service = Some(at.saturating_sub(request.at));
         }
@@ -211,14 +227,16 @@ impl Gathered {
             bases.push(span);
             span += sectors.next_multiple_of(ALIGNED);
         }
-        let first = self.requests.iter().map(|(request, _)| request.at).min().unwrap_or_default();
+        let clock_steps = clock::straighten(self.requests.iter_mut().map(|(r, _)| &mut r.at));
         // Lines of several processors may come a little out of order.
         self.requests.sort_by_key(|(request, _)| request.at);
         let entries = self.requests.iter().map(|(request, device)| Entry {
-            at: request.at - first,
+            at: request.at,
             op: request.op,
             start: Sectors(bases[*device] + request.start),
             count: Sectors(request.count),
+            preflush: request.preflush,
+            fua: request.fua,
             process: self.processes.get(&request.process).copied().unwrap_or_default(),
             service: request.service,
         });
@@ -226,6 +244,7 @@ impl Gathered {
             format,
             entries: entries.collect(),
             bad_lines,
+            clock_steps,
             others: self.others,
             processes: self.processes.len() as u32,
             span: Sectors(span),

@@ -46,6 +46,8 @@ fn blkparse_gives_requests_as_they_were_queued() {
     assert_eq!(trace.entries[0].service, Some(Nanos::from_millis(2)));
     assert_eq!(trace.entries[1].service, Some(Nanos::from_micros(2500)));
     assert_eq!(trace.entries[3].service, None);
+    let flags: Vec<_> = trace.entries.iter().map(|entry| (entry.preflush, entry.fua)).collect();
+    assert_eq!(flags, [(false, false), (false, false), (false, false), (true, true)]);
     assert_eq!((trace.processes, trace.others, trace.span), (2, 1, Sectors(6144 + 2048)));
 }
 
@@ -59,6 +61,62 @@ fn blkparse_without_queueing_gives_requests_as_they_were_issued() {
     let trace = read(&issued);
     assert_eq!(entries(&trace), [entry(0, TraceOp::Write, 1000, 8)]);
     assert_eq!(trace.entries[0].service, Some(Nanos::from_micros(1300)));
+}
+
+#[test]
+fn blkparse_letters_say_what_is_flushed_and_when() {
+    let kinds = [
+        ("W", false, false),
+        ("WFS", false, true),
+        ("FWS", true, false),
+        ("FWFS", true, true),
+        ("WBS", true, true),
+        ("R", false, false),
+    ];
+    for (letters, preflush, fua) in kinds {
+        let entry = read(&format!("8,0 0 1 0.0 1 Q {letters} 64 + 8 [a]\n")).entries[0];
+        assert_eq!((entry.preflush, entry.fua), (preflush, fua), "{letters}");
+        assert_eq!((entry.start.0, entry.count.0), (64, 8));
+    }
+    for letters in ["F", "FN", "FWS", "FF", "FFS"] {
+        let text = format!("8,0 0 1 0.0 1 Q {letters} [a]\n8,0 0 2 0.25 0 C {letters} 0 [0]\n");
+        let entry = read(&text).entries[0];
+        assert_eq!((entry.op, entry.preflush, entry.fua), (TraceOp::Flush, false, false));
+        assert_eq!(entry.service, Some(Nanos::from_millis(250)), "{letters}");
+    }
+}
+
+#[test]
+fn blkparse_completions_without_sectors_and_requests_that_are_issued_again() {
+    let text = "\
+# a comment
+8,0 0 1 0.000 1 D W 64 + 8 [a]
+8,0 0 2 0.001 1 R W 64 + 8 [0]
+8,0 0 3 0.002 1 D W 64 + 8 [a]
+8,0 0 4 0.003 0 C W 64 [0]
+8,0 0 5 0.004 1 D W 64 + 8 [a]
+";
+    let trace = read(text);
+    assert_eq!(trace.format, Format::Blkparse);
+    assert_eq!(
+        entries(&trace),
+        [entry(0, TraceOp::Write, 64, 8), entry(4000, TraceOp::Write, 64, 8)]
+    );
+    assert_eq!(trace.entries[0].service, Some(Nanos::from_millis(3)));
+}
+
+#[test]
+fn a_comment_decides_no_format() {
+    let text = "# collected on Monday\n\nfio version 3 iolog\n16 /a add\n141 /a read 4096 4096\n";
+    assert_eq!(read(text).format, Format::Fio);
+}
+
+#[test]
+fn a_clock_that_was_set_is_counted_and_leaves_no_gap() {
+    let text = "5.0 0 100 8 1\n1e11 0 200 8 1\n7.0 0 300 8 1\n";
+    let trace = read(text);
+    assert_eq!((trace.clock_steps, trace.entries.last().unwrap().at), (1, Nanos::from_millis(2)));
+    assert_eq!(read(BLKPARSE).clock_steps, 0);
 }
 
 #[test]

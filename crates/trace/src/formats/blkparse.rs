@@ -2,13 +2,47 @@
 
 use super::{Line, whole};
 use crate::{Request, TraceOp};
+use std::collections::BTreeSet;
 use units::Nanos;
 
 /// Requests are taken when they are queued (`Q`), and end when they complete (`C`). A trace that was
-/// recorded without queueing has them when they are issued (`D`).
+/// recorded without queueing has them when they are issued (`D`), each once: one that was requeued
+/// (`R`) is issued again.
 #[derive(Debug, Default)]
 pub(crate) struct Blkparse {
     queues: bool,
+    requeued: BTreeSet<(String, u64)>,
+}
+
+/// What the letters say (blkparse(1), "RWBS"): `F` before the operation is a flush before it, after
+/// it FUA; a barrier (`B`, kernels before 2.6.37) was both.
+struct Kind {
+    op: Option<TraceOp>,
+    discard: bool,
+    preflush: bool,
+    fua: bool,
+}
+
+impl Kind {
+    fn of(letters: &str) -> Kind {
+        let operation = letters.trim_start_matches('F');
+        let flush = operation.len() < letters.len();
+        let after = operation.get(1..).unwrap_or_default();
+        let op = match operation.chars().next() {
+            Some('R') => Some(TraceOp::Read),
+            Some('W') => Some(TraceOp::Write),
+            // Nothing but a flush; else a command that moves no data of the disk.
+            _ => flush.then_some(TraceOp::Flush),
+        };
+        let writes = op == Some(TraceOp::Write);
+        let barrier = after.contains('B');
+        Kind {
+            op,
+            discard: operation.starts_with('D'),
+            preflush: writes && (flush || barrier),
+            fua: writes && (after.contains('F') || barrier),
+        }
+    }
 }
 
 impl Blkparse {
@@ -29,42 +63,55 @@ impl Blkparse {
         }
         let at = seconds(time)?;
         match *action {
-            "Q" | "D" | "C" => {}
+            "Q" | "D" | "C" | "R" => {}
             // Other steps of a request's life; a message has words of its own.
             _ => return Ok(Line::Nothing),
         }
         let [flags, place @ ..] = rest else {
             return Err(format!("expected what kind of request it is after action {action}"));
         };
-        let data = flags.trim_start_matches('F');
-        let op = match data.chars().next() {
-            Some('R') => TraceOp::Read,
-            Some('W') => TraceOp::Write,
-            Some('D') => return Ok(if *action == "Q" { Line::Other } else { Line::Nothing }),
-            // Nothing but a flush, or a command that moves no data of the disk.
-            _ if flags.contains('F') => TraceOp::Flush,
-            _ => return Ok(Line::Nothing),
-        };
+        let kind = Kind::of(flags);
+        if kind.discard {
+            return Ok(if *action == "Q" { Line::Other } else { Line::Nothing });
+        }
+        let Some(op) = kind.op else { return Ok(Line::Nothing) };
         let (start, count) = match place {
             [start, "+", count, ..] => (whole(start, "sector")?, whole(count, "sectors")?),
-            // A write of nothing with a flush before it.
+            // A flush has no sectors, whatever it is a flush of.
             _ if flags.starts_with('F') => (0, 0),
+            // blkparse leaves the sectors out of a completion of none.
+            [start, ..] if *action == "C" => (whole(start, "sector")?, 0),
             _ => return Err("expected 'sector + sectors' after the kind".to_owned()),
         };
+        let flush = op == TraceOp::Flush || (count == 0 && flags.starts_with('F'));
+        let start = if flush { 0 } else { start };
         if *action == "C" {
-            return Ok(Line::Done { device: (*device).to_owned(), start, at });
+            return Ok(Line::Done { device: (*device).to_owned(), flush, start, at });
         }
-        self.queues |= *action == "Q";
-        if *action == "D" && self.queues {
+        if *action == "R" {
+            self.requeued.insert(((*device).to_owned(), start));
             return Ok(Line::Nothing);
         }
-        let op = if count == 0 { TraceOp::Flush } else { op };
+        self.queues |= *action == "Q";
+        if *action == "D" {
+            let again = self.requeued.remove(&((*device).to_owned(), start));
+            if self.queues || again {
+                return Ok(Line::Nothing);
+            }
+        }
+        if count == 0 && !flush {
+            // Commands of other kinds are shown as reads and writes of nothing.
+            return Ok(Line::Nothing);
+        }
+        let op = if flush { TraceOp::Flush } else { op };
         Ok(Line::Request(Request {
             at,
             op,
             device: (*device).to_owned(),
-            start: if op == TraceOp::Flush { 0 } else { start },
+            start,
             count,
+            preflush: kind.preflush && !flush,
+            fua: kind.fua && !flush,
             process: (*process).to_owned(),
             service: None,
         }))

@@ -5,9 +5,6 @@ use crate::{Request, TraceOp};
 use units::Nanos;
 
 pub(crate) fn line(line: &str) -> Result<Line, String> {
-    if line.trim_start().starts_with('#') {
-        return Ok(Line::Nothing);
-    }
     let columns: Vec<&str> = line.split_whitespace().collect();
     let [arrival, device, start, count, flags] = columns[..] else {
         return Err(format!(
@@ -32,6 +29,8 @@ pub(crate) fn line(line: &str) -> Result<Line, String> {
         device: whole(device, "device")?.to_string(),
         start: whole(start, "block")?,
         count,
+        preflush: false,
+        fua: false,
         process: String::new(),
         service: None,
     }))

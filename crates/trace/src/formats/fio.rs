@@ -69,7 +69,17 @@ impl Fio {
                     return Err("a request of no bytes".to_owned());
                 }
                 let (device, process) = ((*file).to_owned(), String::new());
-                Ok(Line::Request(Request { at, op, device, start, count, process, service: None }))
+                Ok(Line::Request(Request {
+                    at,
+                    op,
+                    device,
+                    start,
+                    count,
+                    preflush: false,
+                    fua: false,
+                    process,
+                    service: None,
+                }))
             }
             _ => Err("expected 'file action' or 'file action offset length'".to_owned()),
         }

@@ -17,6 +17,8 @@ pub(crate) enum Line {
     Done {
         /// On which device.
         device: String,
+        /// It moved no data.
+        flush: bool,
         /// Its first sector.
         start: u64,
         /// When.
@@ -50,7 +52,8 @@ impl Reader {
 
     /// What the next line says, or why it says nothing.
     pub fn line(&mut self, line: &str) -> Result<Line, String> {
-        if line.trim().is_empty() {
+        let line_begins = line.trim_start();
+        if line_begins.is_empty() || line_begins.starts_with('#') {
             return Ok(Line::Nothing);
         }
         match self {
@@ -62,9 +65,13 @@ impl Reader {
     }
 }
 
-/// The format in which the first of the first lines that fits any fits.
+/// The format of the first line that fits any, among the first twenty that say something.
 pub(crate) fn detect(text: &str) -> Option<Format> {
-    let first = text.lines().filter(|line| !line.trim().is_empty()).take(20);
+    let says_something = |line: &&str| {
+        let line = line.trim_start();
+        !line.is_empty() && !line.starts_with('#')
+    };
+    let first = text.lines().filter(says_something).take(20);
     first.into_iter().find_map(|line| {
         Format::ALL
             .into_iter()

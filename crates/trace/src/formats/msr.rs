@@ -37,6 +37,8 @@ pub(crate) fn line(line: &str) -> Result<Line, String> {
         device: format!("{} {}", host.trim(), whole(disk.trim(), "disk number")?),
         start: sectors(whole(offset.trim(), "offset")?, "offset")?,
         count,
+        preflush: false,
+        fua: false,
         process: String::new(),
         service: Some(ticks(response, "response time")?),
     }))
