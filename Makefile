@@ -33,7 +33,7 @@ test-ublk: packages
 demo: build
 	@tools/demo
 
-# The simulated world beside the emulated one, eleven minutes; see docs/science/validation.md.
+# The simulated world beside the emulated one, eleven minutes; see docs/science/simulation.md.
 validate: build
 	@tools/validate
 

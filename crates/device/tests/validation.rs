@@ -4,7 +4,7 @@
 //!
 //! Needs the drives' files, which do not come with the program: `SPINDLE_SHARED`, or `../shared`
 //! beside the repository. `cargo test -p device --test validation -- --nocapture` prints the tables
-//! of docs/science/validation.md.
+//! of docs/science/device-models.md.
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 

@@ -2,7 +2,7 @@
 //!
 //! The manual names eight fields of a run. Published files have ten, eleven where the child is a
 //! track, in the order that the comments of one of them give; that order is read here. What else
-//! the manual leaves open is told in docs/science/validation.md.
+//! the manual leaves open is described in docs/design/disksim-import.md.
 
 use super::DriveFileError;
 use super::parse::Value;
