@@ -174,7 +174,7 @@ mod tests {
         let ids: Vec<&str> = all_traps().map(|(id, _)| id).collect();
         assert_eq!(paragraphs, ids, "docs/reference/traps.md has them in the order of RULES");
         for section in page.split("## ").skip(1) {
-            assert!(section.contains("**Seen:**") && section.contains("**Mend:**"), "{section}");
+            assert!(section.contains("**Seen:**") && section.contains("**Fix:**"), "{section}");
         }
     }
 }
