@@ -54,7 +54,7 @@ pub struct Comparison {
 }
 
 /// Fewer rounds have an interval in name only.
-const ROUNDS_LEAST: usize = 3;
+const MIN_ROUNDS: usize = 3;
 
 /// The probability with which a difference of the detectable size is seen.
 const POWER: f64 = 0.8;
@@ -70,7 +70,7 @@ pub fn compare(
     let estimate = Estimate::of(logs)?;
     let half_width = estimate.half_width(correction.alpha());
     let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
-    let verdict = if estimate.n < ROUNDS_LEAST {
+    let verdict = if estimate.n < MIN_ROUNDS {
         Verdict::NotSettled
     } else {
         verdict(metric, low, high, margin)
@@ -103,7 +103,7 @@ fn verdict(metric: Metric, low: f64, high: f64, margin: f64) -> Verdict {
 /// The difference that a comparison of `rounds` observations with this standard error finds with
 /// probability [`POWER`], as a share.
 pub(crate) fn detectable(std_err: f64, rounds: usize, correction: Correction) -> f64 {
-    if rounds < ROUNDS_LEAST {
+    if rounds < MIN_ROUNDS {
         return f64::INFINITY;
     }
     let freedom = rounds - 1;

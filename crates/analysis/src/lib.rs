@@ -16,6 +16,7 @@
 //! nothing but noise: that pair is the noise floor.
 
 mod comparison;
+mod decision;
 mod estimate;
 pub mod findings;
 mod metric;
@@ -24,9 +25,12 @@ mod summary;
 mod transactions;
 
 pub use comparison::{Comparison, Correction, Verdict, compare};
+pub use decision::{Choice, Decision, KeepReason, decide};
 pub use estimate::{Estimate, t_quantile};
-pub use findings::Finding;
-pub use metric::{Metric, OPERATIONS_LEAST_FOR_P99, fairness};
+pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind};
+pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
-pub use summary::{Analysis, BackgroundSummary, CellSummary, ComparedCell, Group};
+pub use summary::{
+    Analysis, BackgroundSummary, CellSummary, ComparedCell, Group, LatencySummary, LostTrial,
+};
 pub use transactions::{TransactionSummary, TypeSummary};

@@ -17,7 +17,7 @@ pub enum Metric {
 }
 
 /// Fewer operations than this have no 99th percentile worth the name.
-pub const OPERATIONS_LEAST_FOR_P99: u64 = 200;
+pub const MIN_OPERATIONS_FOR_P99: u64 = 200;
 
 impl Metric {
     /// All.
@@ -49,7 +49,7 @@ impl Metric {
             Metric::Throughput => {
                 (seconds > 0.0).then(|| measurement.operations() as f64 / seconds)
             }
-            Metric::P99 if measurement.operations() < OPERATIONS_LEAST_FOR_P99 => None,
+            Metric::P99 if measurement.operations() < MIN_OPERATIONS_FOR_P99 => None,
             Metric::P99 => measurement.latency().quantile(0.99).map(|p99| p99.0 as f64),
             Metric::Fairness => fairness(&measurement.shares()),
         }

@@ -5,7 +5,7 @@ use crate::{
     compare, findings,
 };
 use plan::Factor;
-use record::{Histogram, Measurement, Outcome, Run, Trial};
+use record::{Histogram, Measurement, Outcome, Run, Trial, VoidReason};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -48,7 +48,7 @@ pub struct ComparedCell {
 /// What a cell's trials gave together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellSummary {
-    /// The cell's place in the plan.
+    /// The cell's index in the plan.
     pub cell: usize,
     /// The levels of what is compared, for tables.
     pub label: String,
@@ -56,8 +56,8 @@ pub struct CellSummary {
     pub phrase: String,
     /// Trials that count.
     pub valid: usize,
-    /// Trials that were measured and do not count, or failed, each with its reason.
-    pub lost: Vec<String>,
+    /// Trials that do not count.
+    pub lost: Vec<LostTrial>,
     /// Operations a second; transactions a second of a database.
     pub throughput: Option<Estimate>,
     /// Bytes a second, mean.
@@ -74,6 +74,16 @@ pub struct CellSummary {
     pub transactions: Option<TransactionSummary>,
     /// What the job beside it did; `None` where there was none.
     pub background: Option<BackgroundSummary>,
+}
+
+/// Why a trial does not count.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostTrial {
+    /// It was measured.
+    Void(VoidReason),
+    /// It could not be measured: what the kernel, the server or the load generator said.
+    Failed(String),
 }
 
 /// What the job beside the measured one did over all trials of a cell, mean.
@@ -180,8 +190,10 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
 fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
     run.trials
         .iter()
-        .filter(|trial| trial.cell == cell)
-        .filter_map(|trial| Some(((trial.round, trial.replica), metric.log(trial.measurement()?)?)))
+        .filter(|trial| trial.id.cell == cell)
+        .filter_map(|trial| {
+            Some(((trial.id.round, trial.id.replica), metric.log(trial.measurement()?)?))
+        })
         .collect()
 }
 
@@ -189,7 +201,7 @@ fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
 /// completed an operation there is nothing to compare.
 fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
     let worked = |trial: &Trial| {
-        (trial.cell == cell || trial.cell == baseline)
+        (trial.id.cell == cell || trial.id.cell == baseline)
             && trial.measurement().is_some_and(|m| m.operations() > 0)
     };
     if !run.trials.iter().any(worked) {
@@ -216,14 +228,14 @@ fn baseline_differences(run: &Run, metric: Metric, baseline: usize) -> Vec<f64> 
 }
 
 fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
-    let trials: Vec<&Trial> = run.trials.iter().filter(|trial| trial.cell == cell).collect();
+    let trials: Vec<&Trial> = run.trials.iter().filter(|trial| trial.id.cell == cell).collect();
     let measured: Vec<&Measurement> = trials.iter().filter_map(|t| t.measurement()).collect();
     let lost = trials
         .iter()
         .filter_map(|trial| match &trial.outcome {
             Outcome::Valid(_) => None,
-            Outcome::Void { reason } => Some(format!("void: {reason}")),
-            Outcome::Failed { reason } => Some(format!("failed: {reason}")),
+            Outcome::Void { reason } => Some(LostTrial::Void(reason.clone())),
+            Outcome::Failed { error } => Some(LostTrial::Failed(error.clone())),
         })
         .collect();
     let seconds: f64 = measured.iter().map(|m| m.span.as_secs_f64()).sum();

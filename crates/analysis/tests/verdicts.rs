@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use analysis::{Analysis, Metric, Verdict};
+use analysis::{Analysis, Evidence, FindingKind, Metric, Verdict};
 use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
 use random::Stream;
-use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial};
+use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId};
 use units::{Bytes, Nanos};
 
 /// How a machine's figures wander.
@@ -77,9 +77,7 @@ fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
                 log += effects[slot.cell - 1];
             }
             trials.push(Trial {
-                round,
-                cell: slot.cell,
-                replica: slot.replica,
+                id: TrialId { round, cell: slot.cell, replica: slot.replica },
                 started_at: 0,
                 applied: Vec::new(),
                 outcome: Outcome::Valid(Box::new(measurement(log, &mut stream))),
@@ -101,7 +99,7 @@ fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
 fn verdicts(run: &Run) -> Vec<[Verdict; 2]> {
     let mut called: Vec<[Verdict; 2]> = Vec::new();
     for look in run.plan.timing.looks() {
-        let trials = run.trials.iter().filter(|trial| trial.round < look).cloned().collect();
+        let trials = run.trials.iter().filter(|trial| trial.id.round < look).cloned().collect();
         let analysis = Analysis::of(&Run { trials, ..run.clone() });
         let now = analysis.groups[0].cells.iter().map(|cell| {
             [Metric::Throughput, Metric::P99].map(|metric| cell.comparison(metric).unwrap().verdict)
@@ -193,7 +191,7 @@ fn trials_without_an_operation_count() {
     let noise = MACHINES[0];
     let starve = |run: &mut Run, cells: &[usize], rounds: std::ops::Range<u32>| {
         for trial in &mut run.trials {
-            if cells.contains(&trial.cell) && rounds.contains(&trial.round) {
+            if cells.contains(&trial.id.cell) && rounds.contains(&trial.id.round) {
                 let nothing = Measurement { span: Nanos::from_secs(1), ..Measurement::default() };
                 trial.outcome = Outcome::Valid(Box::new(nothing));
             }
@@ -221,7 +219,7 @@ fn trials_without_an_operation_count() {
 
 /// All trials of a cell get these counters.
 fn count(run: &mut Run, cell: usize, counters: &[(&str, f64)]) {
-    for trial in run.trials.iter_mut().filter(|trial| trial.cell == cell) {
+    for trial in run.trials.iter_mut().filter(|trial| trial.id.cell == cell) {
         let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
         let values = counters.iter().map(|(name, value)| (name.to_string(), *value)).collect();
         measurement.counters = vec![record::CounterSample { at: 1.0, values }];
@@ -236,21 +234,26 @@ fn who_waited_for_a_processor_or_a_request_is_named() {
         let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
         measurement.job.reads.bytes = Bytes::from_kib(4) * measurement.job.reads.operations;
     }
-    let found = |run: &Run, id: &str| {
+    let found = |run: &Run, kind: FindingKind| {
         let findings = Analysis::of(run).findings;
-        findings.into_iter().find(|found| found.id == id).map(|found| (found.cells, found.evidence))
+        findings
+            .into_iter()
+            .find(|found| found.kind == kind)
+            .map(|found| (found.cells, found.evidence))
     };
     count(&mut run, 0, &[("clients.cpu_wait_us", 90.0), ("uring.punted/s", 3e6)]);
     count(&mut run, 1, &[("clients.cpu_wait_us", 200.0), ("uring.punted/s", 1e8)]);
-    let (cells, evidence) = found(&run, "cpu-wait").unwrap();
-    assert_eq!(cells, ["s1"]);
-    assert!(evidence.starts_with("up to 200 µs an operation"), "{evidence}");
-    let (cells, evidence) = found(&run, "no-free-request").unwrap();
-    assert_eq!(cells, ["s1"]);
-    assert!(evidence.contains("24 %") || evidence.contains("25 %"), "{evidence}");
+    let (cells, evidence) = found(&run, FindingKind::CpuWait).unwrap();
+    assert_eq!(cells, [1]);
+    let Evidence::CpuWait { waited_us, .. } = evidence else { panic!("{evidence:?}") };
+    assert_eq!(waited_us, 200.0);
+    let (cells, evidence) = found(&run, FindingKind::NoFreeRequest).unwrap();
+    assert_eq!(cells, [1]);
+    let Evidence::Punted { share } = evidence else { panic!("{evidence:?}") };
+    assert!((0.235..0.255).contains(&share), "{share}");
     count(&mut run, 1, &[]);
-    assert_eq!(found(&run, "cpu-wait"), None, "nothing counted, nothing said");
-    assert_eq!(found(&run, "no-free-request"), None);
+    assert_eq!(found(&run, FindingKind::CpuWait), None, "nothing counted, nothing said");
+    assert_eq!(found(&run, FindingKind::NoFreeRequest), None);
 }
 
 #[test]
@@ -263,7 +266,8 @@ fn a_cache_is_named_only_where_the_counters_can_tell() {
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
         measurement.counters = vec![record::CounterSample { at: 1.0, values }];
     }
-    let named = |run: &Run| Analysis::of(run).findings.iter().any(|found| found.id == "cache");
+    let named =
+        |run: &Run| Analysis::of(run).findings.iter().any(|found| found.kind == FindingKind::Cache);
     assert!(!named(&run), "trials of a second hold one sample, edges and all");
     run.plan.timing.measure = Nanos::from_secs(3);
     assert!(named(&run));

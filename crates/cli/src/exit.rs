@@ -10,7 +10,7 @@ pub enum Exit {
     Done,
     /// Failed.
     Failed,
-    /// The words made no sense.
+    /// Usage error: the flags or the plan do not fit.
     Usage,
     /// Done, but a threshold that the user set was missed.
     Missed,
@@ -31,7 +31,7 @@ impl Exit {
     }
 }
 
-/// Words that make no sense: exit code 2.
+/// A usage error: exit code 2.
 #[derive(Debug)]
 pub struct Usage(pub String);
 

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match words.command.run() {
         Ok(exit) => exit.code(),
         Err(error) => {
-            say::note(&format!("{error:#}"));
+            say::note(&runner::with_sources(error.as_ref()));
             exit::of_error(&error).code()
         }
     }

@@ -3,7 +3,7 @@
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::Plan;
-use record::{Outcome, Trial};
+use record::{Event, Outcome, Trial, TrialId};
 use runner::{Live, Phase, Watcher};
 use std::io::IsTerminal;
 use units::{Bytes, Nanos};
@@ -80,8 +80,9 @@ impl Watcher for Progress {
         });
     }
 
-    fn trial_begins(&mut self, plan: &Plan, round: u32, _: usize, _: usize, cell: usize) {
-        self.label = format!("[{}] {}", round + 1, plan.cells[cell].label(&plan.factors));
+    fn trial_begins(&mut self, plan: &Plan, trial: TrialId) {
+        let label = plan.cells[trial.cell].label(&plan.factors);
+        self.label = format!("[{}] {label}", trial.round + 1);
         self.show("starting");
     }
 
@@ -104,15 +105,21 @@ impl Watcher for Progress {
     fn trial_ended(&mut self, trial: &Trial) {
         self.done_ms += self.trial_ms;
         self.bar.set_position(self.done_ms);
-        let (what, reason) = match &trial.outcome {
-            Outcome::Valid(_) => return,
-            Outcome::Void { reason } => ("does not count", reason),
-            Outcome::Failed { reason } => ("failed", reason),
+        let Some(reason) = report::outcome(&trial.outcome) else { return };
+        let what = match trial.outcome {
+            Outcome::Failed { .. } => "failed",
+            Outcome::Valid(_) | Outcome::Void { .. } => "does not count",
         };
         self.note(&format!("a trial {what}: {reason}"));
     }
 
-    fn note(&mut self, text: &str) {
+    fn event(&mut self, plan: &Plan, event: &Event) {
+        self.note(&report::event(plan, event));
+    }
+}
+
+impl Progress {
+    fn note(&self, text: &str) {
         if !self.quiet {
             self.bar.suspend(|| say::note(text));
         }

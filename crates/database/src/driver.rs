@@ -12,7 +12,9 @@ use crate::{
 };
 use plan::{DatabaseJob, Rate, Schedule};
 use random::Stream;
-use record::{GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions};
+use record::{
+    GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions, Warning,
+};
 use std::{
     sync::{
         Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -421,15 +423,12 @@ fn gathered(
     all
 }
 
-fn warn_of_backlog(ended: &[Ended], warnings: &mut Vec<String>) {
+fn warn_of_backlog(ended: &[Ended], warnings: &mut Vec<Warning>) {
     let late: u64 = ended.iter().map(|ended| ended.backlog).sum();
     let oldest = ended.iter().map(|ended| ended.oldest).max().unwrap_or_default();
     if late > 0 && oldest > Duration::from_millis(100) {
-        warnings.push(format!(
-            "{late} transactions were due and not begun by the end, the first of them for {}: the \
-             server did not keep up with the rate, and latencies grow with the time measured",
-            Nanos::from(oldest)
-        ));
+        warnings
+            .push(Warning::TransactionBacklog { transactions: late, oldest: Nanos::from(oldest) });
     }
 }
 

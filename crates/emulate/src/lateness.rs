@@ -141,12 +141,12 @@ impl Default for Tally {
 }
 
 /// A mean lateness below this is the transport's usual cost, whatever the model's times.
-pub const MEAN_USUAL: Nanos = Nanos::from_micros(20);
+pub const DEFAULT_MEAN: Nanos = Nanos::from_micros(20);
 /// The same for the 99th percentile.
-pub const P99_USUAL: Nanos = Nanos::from_micros(100);
+pub const DEFAULT_P99: Nanos = Nanos::from_micros(100);
 
 impl Lateness {
-    /// Why figures measured with this lateness are wrong by more than `margin` (a share), in words.
+    /// Which lateness makes figures wrong by more than `margin` (a share), if one does.
     ///
     /// In a closed loop, completions that come late by a share of the response time lower throughput
     /// and lengthen the mean latency by that share: more than the margin within which two cells are
@@ -154,32 +154,38 @@ impl Lateness {
     /// 99th percentile, because one lateness falls on fast and on slow requests alike. What is below
     /// the usual cost of handing a completion over counts as part of the transport, which every cell
     /// pays and which is stated.
-    pub fn matters(&self, margin: f64) -> Option<String> {
+    pub fn too_late(&self, margin: f64) -> Option<TooLate> {
         if self.completions == 0 {
             return None;
         }
-        let share = |late: Nanos, of: Nanos| late.0 as f64 / (of.0.max(1)) as f64;
-        let mean = share(self.mean, self.response_mean);
-        if self.mean > MEAN_USUAL && mean > margin {
-            return Some(format!(
-                "completions were handed on {} late in the mean, {:.1} % of the model's {}: the host \
-                 was too busy to keep the model's time",
-                self.mean,
-                100.0 * mean,
-                self.response_mean
-            ));
-        }
-        let tail = share(self.p99, self.response_p99);
-        (self.p99 > P99_USUAL && tail > 3.0 * margin).then(|| {
-            format!(
-                "one completion in a hundred was handed on more than {} late, {:.1} % of the model's \
-                 99th percentile of {}: the host was too busy to keep the model's time",
-                self.p99,
-                100.0 * tail,
-                self.response_p99
-            )
-        })
+        let beyond = |statistic, late: Nanos, response: Nanos, least: Nanos, share: f64| {
+            let too_late = late > least && late.0 as f64 / response.0.max(1) as f64 > share;
+            too_late.then_some(TooLate { statistic, late, response })
+        };
+        beyond(LateStatistic::Mean, self.mean, self.response_mean, DEFAULT_MEAN, margin).or_else(
+            || beyond(LateStatistic::P99, self.p99, self.response_p99, DEFAULT_P99, 3.0 * margin),
+        )
     }
+}
+
+/// Of which statistic a lateness is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LateStatistic {
+    /// The mean.
+    Mean,
+    /// The 99th percentile.
+    P99,
+}
+
+/// A lateness that matters beside the model's own response time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLate {
+    /// Of which statistic both are.
+    pub statistic: LateStatistic,
+    /// The lateness.
+    pub late: Nanos,
+    /// The model's response time.
+    pub response: Nanos,
 }
 
 #[cfg(test)]
@@ -196,9 +202,9 @@ mod tests {
 
     #[test]
     fn what_is_small_beside_the_models_time_does_not_matter() {
-        assert_eq!(of(80, 5000).matters(0.03), None);
-        assert_eq!(of(15, 30).matters(0.03), None, "the transport's usual cost");
-        assert_eq!(Tally::new().lateness().matters(0.03), None);
+        assert_eq!(of(80, 5000).too_late(0.03), None);
+        assert_eq!(of(15, 30).too_late(0.03), None, "the transport's usual cost");
+        assert_eq!(Tally::new().lateness().too_late(0.03), None);
     }
 
     #[test]
@@ -217,14 +223,14 @@ mod tests {
 
     #[test]
     fn what_moves_a_mean_or_a_tail_beyond_the_margin_matters() {
-        let mean = of(200, 5000).matters(0.03).unwrap();
-        assert!(mean.contains("in the mean"), "{mean}");
+        let mean = of(200, 5000).too_late(0.03).unwrap();
+        assert_eq!(mean.statistic, LateStatistic::Mean);
         let mut tally = Tally::new();
         for nth in 0..1000u64 {
             let late = if nth % 50 == 0 { 2_000 } else { 10 };
             tally.delivered(Nanos::from_micros(late), Nanos::from_micros(5000), false);
         }
-        let tail = tally.lateness().matters(0.03).unwrap();
-        assert!(tail.contains("in a hundred"), "{tail}");
+        let tail = tally.lateness().too_late(0.03).unwrap();
+        assert_eq!(tail.statistic, LateStatistic::P99);
     }
 }

@@ -29,7 +29,7 @@ pub use data::Place;
 pub use emulation::{
     DataPlace, EmulateError, Emulation, Wanted, size_of, usual_requests, usual_scheduler,
 };
-pub use lateness::{Lateness, MEAN_USUAL, P99_USUAL, Requests};
+pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, Requests, TooLate};
 pub use protocol::Sight;
 pub use server::{SERVER_WORD, processor_share, serve, spun_taken_share};
 pub use transport::Transport;

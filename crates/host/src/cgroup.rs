@@ -114,19 +114,6 @@ impl PageCacheBound {
         let all = crate::tree::number(self.path.join(current));
         (Bytes(cache.unwrap_or(0)), Bytes(all.unwrap_or(0)))
     }
-
-    /// What it bounds, in a sentence for a report.
-    pub fn statement(&self) -> String {
-        format!(
-            "page cache and own memory of the load together were bounded to {} by a {} control \
-             group",
-            self.limit,
-            match self.version {
-                CgroupVersion::V1 => "version 1",
-                CgroupVersion::V2 => "version 2",
-            }
-        )
-    }
 }
 
 /// Where a memory group of ours can be made.

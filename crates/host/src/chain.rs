@@ -45,6 +45,39 @@ pub enum TargetKind {
     BlockDevice,
 }
 
+impl TargetKind {
+    /// What a path leads to.
+    pub fn of(path: &Path) -> Result<TargetKind> {
+        let meta = fs::metadata(path).map_err(|source| missing(path, source))?;
+        TargetKind::of_metadata(path, &meta)
+    }
+
+    fn of_metadata(path: &Path, meta: &fs::Metadata) -> Result<TargetKind> {
+        Ok(match meta.file_type() {
+            kind if kind.is_dir() => TargetKind::Directory,
+            kind if kind.is_file() => TargetKind::File,
+            kind if kind.is_block_device() => TargetKind::BlockDevice,
+            _ => {
+                return Err(Error::WrongKind {
+                    path: path.to_owned(),
+                    found: "neither file, folder nor block device".to_owned(),
+                    needed: "one of them",
+                });
+            }
+        })
+    }
+}
+
+/// A path that is not there, told from one that cannot be looked at.
+fn missing(path: &Path, source: std::io::Error) -> Error {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Missing { what: "file, folder or device", path: path.to_owned() }
+        }
+        _ => io_error("follow", path)(source),
+    }
+}
+
 /// One step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layer {
@@ -89,25 +122,9 @@ pub struct NoDevice {
 impl Chain {
     /// Follows `target` down to its drives.
     pub fn of(host: &Host, target: &Path) -> Result<Chain> {
-        let path = fs::canonicalize(target).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error::Missing { what: "file, folder or device", path: target.to_owned() }
-            }
-            _ => io_error("follow", target)(source),
-        })?;
+        let path = fs::canonicalize(target).map_err(|source| missing(target, source))?;
         let meta = fs::metadata(&path).map_err(io_error("look at", &path))?;
-        let kind = match meta.file_type() {
-            kind if kind.is_dir() => TargetKind::Directory,
-            kind if kind.is_file() => TargetKind::File,
-            kind if kind.is_block_device() => TargetKind::BlockDevice,
-            _ => {
-                return Err(Error::WrongKind {
-                    path,
-                    found: "neither file, folder nor block device".to_owned(),
-                    needed: "one of them",
-                });
-            }
-        };
+        let kind = TargetKind::of_metadata(&path, &meta)?;
         let mut walk =
             Walk { host, mounts: mounts(host)?, layers: Vec::new(), seen: BTreeSet::new() };
         let mut no_device = None;

@@ -184,8 +184,8 @@ pub struct MountedFilesystem {
     pub point: PathBuf,
     /// As the kernel mounted it, with all options that are in force.
     pub mount: Mount,
-    /// What somebody who reads the figures must know.
-    pub warnings: Vec<String>,
+    /// Options of the mount that can lose or reorder completed writes at a power failure.
+    pub unsafe_options: Vec<String>,
     folder: ScratchFolder,
     entry: u64,
 }
@@ -241,8 +241,8 @@ impl Changes {
                 path: point,
             });
         };
-        let warnings = risks(&all);
-        Ok(MountedFilesystem { point, mount, warnings, folder, entry })
+        let unsafe_options = unsafe_options(&all);
+        Ok(MountedFilesystem { point, mount, unsafe_options, folder, entry })
     }
 
     /// Unmounts, which writes everything back, and removes the mount point.
@@ -267,21 +267,12 @@ impl Changes {
 }
 
 /// Mount options whose speed is bought with data.
-fn risks(options: &str) -> Vec<String> {
+fn unsafe_options(options: &str) -> Vec<String> {
     let risky = |option: &str| {
         matches!(option, "nobarrier" | "barrier=0" | "norecovery" | "noload" | "data=writeback")
             || option == "async_commit"
     };
-    options
-        .split(',')
-        .filter(|option| risky(option))
-        .map(|option| {
-            format!(
-                "mounted with {option}: a power failure may lose or mix up data that was reported as \
-                 written; measured because it was asked for, never recommended"
-            )
-        })
-        .collect()
+    options.split(',').filter(|option| risky(option)).map(str::to_owned).collect()
 }
 
 /// A program, in PATH or where administrators' programs are when PATH lacks that.

@@ -8,8 +8,8 @@ use crate::run::Watch;
 use crate::spec::LoadSpec;
 use plan::EngineKind;
 use record::{
-    ClientShare, CounterSample, GeneratorCost, Histogram, JobMeasurement, Measurement,
-    OperationMeasurement, SharePermille,
+    ClientShare, CounterSample, GeneratorCost, Histogram, JobMeasurement, JobRole, Measurement,
+    OperationMeasurement, SharePermille, Warning,
 };
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 use units::{Bytes, Nanos};
@@ -32,7 +32,12 @@ pub(crate) fn measurement(
         return Err(LoadError::AllFailed {
             path: spec.target.path.clone(),
             count: failed.errors.values().sum(),
-            errors: in_words(&failed.errors),
+            errors: failed
+                .errors
+                .iter()
+                .map(|(name, count)| format!("{count} × {name}"))
+                .collect::<Vec<_>>()
+                .join(", "),
         });
     }
     let background = (jobs.len() > 1).then(|| jobs.remove(1));
@@ -54,13 +59,14 @@ pub(crate) fn measurement(
         (!counted.is_empty()).then(|| CounterSample { at: span.as_secs_f64(), values: counted });
     let mut warnings = Vec::new();
     if watch.stopped {
-        let asked = spec.measure;
-        warnings.push(format!("stopped early: measured {span} of the {asked} planned"));
+        warnings.push(Warning::StoppedEarly { measured: span, planned: spec.measure });
     }
     warn_of_saturation(&generator, span, &mut warnings);
     warn_of_cpu_wait(waited, job.latency().mean(), &mut warnings);
-    for ((crew, job), role) in
-        crews.iter().zip([Some(&job), background.as_ref()]).zip(["the job", "the background job"])
+    for ((crew, job), role) in crews
+        .iter()
+        .zip([Some(&job), background.as_ref()])
+        .zip([JobRole::Measured, JobRole::Background])
     {
         if let Some(job) = job {
             warn_of_job(crew, job, role, span, &mut warnings);
@@ -131,12 +137,6 @@ fn errors(crew: &Crew) -> BTreeMap<String, u64> {
     errors
 }
 
-fn in_words(errors: &BTreeMap<String, u64>) -> String {
-    let each: Vec<String> =
-        errors.iter().map(|(name, count)| format!("{count} × {name}")).collect();
-    each.join(", ")
-}
-
 fn cost(crews: &[Crew], span: Nanos, workers: Nanos) -> GeneratorCost {
     let mut cost = GeneratorCost::default();
     let mut busiest = Nanos::ZERO;
@@ -162,47 +162,37 @@ fn cpu_wait(crew: &Crew) -> Option<Nanos> {
 
 /// `waited` in microseconds an operation. Who waits for a processor takes up completions late: that is
 /// part of their latency, and none of the storage's.
-fn warn_of_cpu_wait(waited: Option<f64>, mean: Option<Nanos>, warnings: &mut Vec<String>) {
+fn warn_of_cpu_wait(waited: Option<f64>, mean: Option<Nanos>, warnings: &mut Vec<Warning>) {
     let (Some(waited), Some(mean)) = (waited, mean) else { return };
     if waited > mean.as_micros_f64() * WAITED && waited > 1.0 {
-        warnings.push(format!(
-            "clients waited {waited:.1} µs an operation for a processor (mean latency {mean}): the \
-             processors, not the storage alone, make these latencies; fewer clients wait less"
-        ));
+        warnings.push(Warning::ClientsWaitedForCpu { microseconds: waited, mean_latency: mean });
     }
 }
 
 /// True of cached and null loads as well, where the generator is meant to be the limit.
-pub(crate) fn warn_of_saturation(cost: &GeneratorCost, span: Nanos, warnings: &mut Vec<String>) {
+pub(crate) fn warn_of_saturation(cost: &GeneratorCost, span: Nanos, warnings: &mut Vec<Warning>) {
     let busiest = f64::from(cost.busiest.0) / 1000.0;
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get()) as f64;
     let all = (cost.user + cost.system).as_secs_f64() / span.as_secs_f64().max(1e-9);
     if all > SATURATED * cpus {
-        warnings.push(format!(
-            "the load generator used {all:.1} of {cpus} CPUs: the processors, not the storage, may \
-             be what limits"
-        ));
+        warnings.push(Warning::GeneratorSaturatesCpus { used: all, cpus: cpus as u32 });
     } else if busiest > SATURATED {
-        warnings.push(format!(
-            "the load generator's busiest client spent {:.0} % of the time on a CPU: it, not the \
-             storage, may be what limits; more clients may give more",
-            busiest * 100.0
-        ));
+        warnings.push(Warning::GeneratorClientSaturated { busiest: cost.busiest });
     }
 }
 
 fn warn_of_job(
     crew: &Crew,
     job: &JobMeasurement,
-    role: &str,
+    role: JobRole,
     span: Nanos,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) {
     if !job.errors.is_empty() {
-        warnings.push(format!("operations of {role} failed: {}", in_words(&job.errors)));
+        warnings.push(Warning::OperationsFailed { job: role, errors: job.errors.clone() });
     }
     if job.operations() == 0 {
-        warnings.push(format!("no operation of {role} completed within {span}"));
+        warnings.push(Warning::NothingCompleted { job: role, within: span });
     }
     let sum = |cell: fn(&Page) -> &std::sync::atomic::AtomicU64| -> u64 {
         crew.board.pages().map(|page| cell(page).load(Relaxed)).sum()
@@ -217,18 +207,11 @@ fn warn_of_job(
     if backlog as f64 > (offered * 0.01).max(1.0) && oldest > Nanos::from_millis(100)
         || oldest > Nanos::from_secs(1)
     {
-        warnings.push(format!(
-            "backlog: about {backlog} operations of {role} that were to begin before the end were \
-             not done by then, the first of them {oldest} late: the rate is above what this \
-             target carries, and response times grow with the length of the trial"
-        ));
+        warnings.push(Warning::Backlog { job: role, operations: backlog, oldest });
     }
     let drained = longest(|page| &page.longest_drained);
     if drained > latency.max().unwrap_or(Nanos::ZERO) && drained > Nanos::from_millis(10) {
-        warnings.push(format!(
-            "an operation of {role} that was in flight at the end took {drained}, longer than any \
-             that counts: the longest latency is an underestimate"
-        ));
+        warnings.push(Warning::InFlightLonger { job: role, age: drained, completed: true });
     }
     warn_of_lateness(
         sum(|page| &page.lateness),
@@ -244,16 +227,13 @@ fn warn_of_lateness(
     lateness: u64,
     awaited: u64,
     mean: Option<Nanos>,
-    role: &str,
-    warnings: &mut Vec<String>,
+    role: JobRole,
+    warnings: &mut Vec<Warning>,
 ) {
     let (Some(mean), Some(late)) = (mean, lateness.checked_div(awaited).map(Nanos)) else {
         return;
     };
     if late.0 as f64 > mean.0 as f64 * LATE && late > Nanos::from_micros(1) {
-        warnings.push(format!(
-            "the load generator woke {late} late on average for operations of {role}: that is part \
-             of their response time (mean {mean}); service times are free of it"
-        ));
+        warnings.push(Warning::GeneratorLate { job: role, late, mean_response: mean });
     }
 }

@@ -1,10 +1,10 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, ReplayMode, Role,
-    TRIAL_OVERHEAD, Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
+    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Refusal, ReplayMode,
+    Role, SizeLimit, TRIAL_OVERHEAD, Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 mod database;
 
@@ -19,9 +19,9 @@ pub struct Offer {
     /// What the word `all` stands for.
     pub all: BTreeMap<Factor, Vec<Level>>,
     /// Factors that cannot be set here, and why. `Tunable` factors follow `Scheduler`.
-    pub missing: BTreeMap<Factor, String>,
-    /// The largest size the scratch span may have, and the sentence that says why.
-    pub size_limit: Option<(Bytes, String)>,
+    pub missing: BTreeMap<Factor, Refusal>,
+    /// The largest size the scratch span may have, and what limits it.
+    pub size_limit: Option<(Bytes, SizeLimit)>,
     /// The scratch span's size when nothing is said.
     pub size_usual: Bytes,
     /// Whether the scratch file gets a loop device of its own: asked for, or needed by a factor.
@@ -44,7 +44,7 @@ pub struct LoadingPace {
 }
 
 /// A comparison, complete: all that is needed to run it, and to tell later what was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// As the user wrote it, but absolute: the run may be resumed from another folder.
     pub target: String,
@@ -71,33 +71,32 @@ pub struct Plan {
     /// Seed of all random streams.
     pub seed: u64,
     /// Whether the first round's event logs are kept.
-    #[serde(default)]
     pub events: bool,
     /// Cells that cannot be, and why.
     pub refused: Vec<RefusedCell>,
     /// Factors that were asked for and dropped, and why.
     pub dropped: Vec<DroppedFactor>,
     /// Figures that others published.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
 }
 
 /// A cell that cannot be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RefusedCell {
     /// Which.
     pub cell: Cell,
-    /// Why, in a sentence.
-    pub reason: String,
+    /// Why.
+    pub reason: Refusal,
 }
 
 /// A factor that this target does not have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DroppedFactor {
     /// Which.
     pub factor: Factor,
-    /// Why, in a sentence.
-    pub reason: String,
+    /// Why.
+    pub reason: Refusal,
 }
 
 /// A difference below this is of no use to anybody who would have to change a setting for it.
@@ -171,7 +170,7 @@ impl RawPlan {
     pub fn resolve(
         &self,
         offer: &Offer,
-        refuse: &dyn Fn(&Plan, &Cell) -> Option<String>,
+        refuse: &dyn Fn(&Plan, &Cell) -> Option<Refusal>,
     ) -> Result<Plan, WordError> {
         let target = self.target.clone().ok_or_else(|| {
             WordError::new(
@@ -423,7 +422,7 @@ impl Plan {
         &mut self,
         levels: &[(Factor, Vec<Level>)],
         baseline: &BTreeMap<Factor, Level>,
-        refuse: &dyn Fn(&Plan, &Cell) -> Option<String>,
+        refuse: &dyn Fn(&Plan, &Cell) -> Option<Refusal>,
     ) -> Result<(), WordError> {
         let conditions_only = levels.iter().all(|(factor, _)| factor.role() == Role::Condition);
         let (grouping, compared): (Vec<_>, Vec<_>) = levels
@@ -477,18 +476,20 @@ impl Plan {
                     continue;
                 }
                 let reason = match self.refused.iter().find(|refused| has(&refused.cell)) {
-                    Some(refused) => &*refused.reason,
+                    Some(refused) => refused.reason.to_string(),
                     // Without its baseline no cell of a condition is tried.
                     None if self.cells.is_empty() => break,
-                    None => "no cell has it (a tunable needs its scheduler among the levels)",
+                    None => {
+                        "no cell has it (a tunable needs its scheduler among the levels)".to_owned()
+                    }
                 };
-                return Err(WordError::new(format!("{factor}={level} cannot be: {reason}")));
+                return Err(WordError::new(format!("{factor}={level} is not possible: {reason}")));
             }
         }
         match (self.cells.first(), self.refused.first()) {
             (None, Some(RefusedCell { cell, reason })) => {
                 let label = cell.label(&self.factors);
-                Err(WordError::new(format!("the baseline, {label}, cannot be: {reason}")))
+                Err(WordError::new(format!("the baseline, {label}, is not possible: {reason}")))
             }
             _ => Ok(()),
         }

@@ -7,19 +7,22 @@
 
 mod environment;
 mod event_log;
+mod form;
 mod histogram;
 mod measurement;
 mod run;
 mod store;
 mod transactions;
+mod warning;
 
-pub use environment::Environment;
+pub use environment::{Caveat, Environment, WorldKind};
 pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
     Second, SharePermille,
 };
-pub use run::{Event, EventKind, Outcome, Run, RunState, Trial};
+pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Trial, TrialId};
 pub use store::{Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
+pub use warning::{JobRole, LateCompletions, LateStatistic, MovedSetting, VoidReason, Warning};

@@ -1,6 +1,6 @@
 //! What one trial gave.
 
-use crate::{EventLog, Histogram, Transactions};
+use crate::{EventLog, Histogram, Transactions, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -24,8 +24,8 @@ pub struct Measurement {
     pub counters: Vec<CounterSample>,
     /// What making the load cost.
     pub generator: GeneratorCost,
-    /// What somebody who reads the figures must know, in sentences.
-    pub warnings: Vec<String>,
+    /// What a reader of the figures must know.
+    pub warnings: Vec<Warning>,
     /// What happened, event by event: in a simulation.
     #[serde(default)]
     pub events: Option<EventLog>,

@@ -1,11 +1,11 @@
 //! A run: where, what, and what each trial gave.
 
-use crate::{Environment, Measurement};
+use crate::{Environment, Measurement, VoidReason};
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// A run, as it is read back from its file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
     /// Its file's name without the ending, or what the user called it.
     pub name: String,
@@ -19,7 +19,7 @@ pub struct Run {
     pub state: RunState,
     /// Trials in the order in which they ran.
     pub trials: Vec<Trial>,
-    /// What happened to the run as a whole, in sentences: a dropped cell, an early end.
+    /// What happened to the run as a whole: a dropped cell, an early end.
     pub events: Vec<Event>,
 }
 
@@ -35,15 +35,29 @@ pub enum RunState {
     Done,
 }
 
-/// One cell, run once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
+/// Which trial of a run. A trial that does not count is repeated under the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TrialId {
     /// Round, from 0.
     pub round: u32,
-    /// The cell's place in the plan.
+    /// The cell's index in the plan.
     pub cell: usize,
     /// 0, and 1 for a baseline's second trial in the round.
     pub replica: u32,
+}
+
+impl TrialId {
+    /// The seed of its random streams: the same accesses for every cell of a round, others in the next.
+    pub fn seed(self, plan_seed: u64) -> u64 {
+        plan_seed.wrapping_add(u64::from(self.round) << 8).wrapping_add(self.replica.into())
+    }
+}
+
+/// One cell, run once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Which.
+    pub id: TrialId,
     /// When it started, in seconds since 1970.
     pub started_at: i64,
     /// The settings that the kernel showed during it, by its own names.
@@ -60,43 +74,97 @@ pub enum Outcome {
     Valid(Box<Measurement>),
     /// It was measured and does not count.
     Void {
-        /// Why, in a sentence.
-        reason: String,
+        /// Why.
+        reason: VoidReason,
     },
     /// It could not be measured.
     Failed {
-        /// Why, in a sentence.
-        reason: String,
+        /// What the kernel, the server or the load generator said.
+        error: String,
     },
 }
 
 /// Something that happened to the run as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The round it belongs to.
     pub round: u32,
-    /// The cell it concerns, if one.
-    pub cell: Option<usize>,
-    /// What kind.
+    /// What happened.
     pub kind: EventKind,
-    /// In a sentence.
-    pub text: String,
 }
 
-/// What kind of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// What happened to a run as a whole. Data alone: `report` has the words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum EventKind {
-    /// A cell has clearly lost (or failed again and again), and runs no more.
-    Dropped,
-    /// All verdicts were settled before the last round.
-    Settled,
+    /// A cell runs no more.
+    Dropped {
+        /// Its index in the plan.
+        cell: usize,
+        /// Why.
+        cause: DropCause,
+    },
+    /// Every verdict was settled before the last round.
+    Settled {
+        /// Rounds that were run.
+        rounds: u32,
+    },
+    /// The budget did not allow another round.
+    BudgetUsed {
+        /// Rounds that were run.
+        rounds: u32,
+    },
     /// The user interrupted.
     Interrupted,
     /// The run was taken up again.
-    Resumed,
-    /// Anything else that a reader must know.
-    Note,
+    Resumed {
+        /// Trials that it had.
+        trials: u64,
+    },
+    /// A sentence of a run file older than version 3.
+    Recorded {
+        /// The cell it is about, if one.
+        cell: Option<usize>,
+        /// The sentence.
+        text: String,
+    },
+}
+
+/// Why a cell runs no more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
+pub enum DropCause {
+    /// It is clearly worse than its baseline.
+    Worse {
+        /// Rounds that were run.
+        rounds: u32,
+    },
+    /// It never worked.
+    NeverValid {
+        /// Rounds in which it was tried.
+        rounds: u32,
+        /// Why its last trial does not count.
+        last: Box<Outcome>,
+    },
+    /// A sentence of a run file older than version 3.
+    Recorded {
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl EventKind {
+    /// The columns `kind` and `cell` of the table `event`.
+    pub(crate) fn columns(&self) -> (&'static str, Option<usize>) {
+        match self {
+            EventKind::Dropped { cell, .. } => ("dropped", Some(*cell)),
+            EventKind::Settled { .. } => ("settled", None),
+            EventKind::BudgetUsed { .. } => ("budget_used", None),
+            EventKind::Interrupted => ("interrupted", None),
+            EventKind::Resumed { .. } => ("resumed", None),
+            EventKind::Recorded { cell, .. } => ("recorded", *cell),
+        }
+    }
 }
 
 impl Trial {
@@ -114,13 +182,15 @@ impl Run {
     pub fn dropped_cells(&self) -> Vec<usize> {
         self.events
             .iter()
-            .filter(|event| event.kind == EventKind::Dropped)
-            .filter_map(|event| event.cell)
+            .filter_map(|event| match event.kind {
+                EventKind::Dropped { cell, .. } => Some(cell),
+                _ => None,
+            })
             .collect()
     }
 
     /// Rounds that have at least one trial.
     pub fn rounds(&self) -> u32 {
-        self.trials.iter().map(|trial| trial.round + 1).max().unwrap_or(0)
+        self.trials.iter().map(|trial| trial.id.round + 1).max().unwrap_or(0)
     }
 }

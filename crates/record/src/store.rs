@@ -4,6 +4,7 @@
 
 mod events;
 mod read;
+mod versions;
 mod write;
 
 use std::{
@@ -15,7 +16,7 @@ use std::{
 const APPLICATION_ID: i32 = 0x7370_696e;
 
 /// The tables' version, in `PRAGMA user_version`.
-const SCHEMA_VERSION: i32 = 2;
+const SCHEMA_VERSION: i32 = 3;
 
 /// The tables. Everything that a table is asked about stands in a column; what only travels
 /// (environment, plan) is JSON.
@@ -102,7 +103,7 @@ CREATE TABLE event (
     round INTEGER NOT NULL,
     cell INTEGER,
     kind TEXT NOT NULL,
-    text TEXT NOT NULL
+    data TEXT NOT NULL
 );
 ";
 
@@ -137,9 +138,6 @@ CREATE TABLE database_check (
     found TEXT NOT NULL
 );
 ";
-
-/// From version 1 to 2, for a file that is gone on with.
-const UPGRADE: &str = "ALTER TABLE second ADD COLUMN transactions INTEGER NOT NULL DEFAULT 0;";
 
 /// An open run file.
 pub struct Store {

@@ -1,14 +1,41 @@
 //! As JSON, for programs.
 
-use crate::advise;
-use analysis::Analysis;
+use crate::sentences;
+use analysis::{Analysis, decide};
 use record::Run;
 use serde_json::{Value, json};
 
 /// Plan, environment, analysis and advice; not the raw trials, which are in the run file. Field
 /// names are those of the types, units their last word; infinite values are null.
 pub fn json(run: &Run, analysis: &Analysis) -> Value {
-    let advice: Vec<_> = analysis.groups.iter().map(advise).collect();
+    let advice: Vec<_> = analysis
+        .groups
+        .iter()
+        .map(|group| {
+            let decision = decide(group);
+            json!({
+                "condition": group.condition,
+                "cell": decision.cell,
+                "keep": decision.keeps(),
+                "choice": decision.choice,
+                "text": sentences::decision(group, &decision),
+            })
+        })
+        .collect();
+    let findings: Vec<_> = analysis
+        .findings
+        .iter()
+        .map(|finding| {
+            let text = sentences::finding(run, finding);
+            json!({
+                "id": finding.kind,
+                "cells": finding.cells,
+                "statement": text.statement,
+                "evidence": text.evidence,
+                "check": text.check,
+            })
+        })
+        .collect();
     let logs = run.trials.iter().filter_map(|trial| trial.measurement()?.events.as_ref());
     let event_hashes: Vec<_> = logs.map(|log| format!("{:016x}", log.hash)).collect();
     json!({
@@ -22,5 +49,6 @@ pub fn json(run: &Run, analysis: &Analysis) -> Value {
         "event_hashes": event_hashes,
         "analysis": analysis,
         "advice": advice,
+        "findings": findings,
     })
 }

@@ -3,22 +3,22 @@
 //! What lives here: layout and wording. What does not: any figure that `analysis` has not computed.
 //! Data flows: [`record::Run`] and [`analysis::Analysis`] → text; nothing flows back.
 
-mod conclusion;
 mod csv;
 mod drawing;
 mod json;
 mod markdown;
 mod published;
+mod sentences;
 mod table;
 mod terminal;
 mod transactions;
 mod words;
 
-pub use conclusion::{Advice, advise};
 pub use csv::csv;
 pub use drawing::{events_svg, events_terminal};
 pub use json::json;
 pub use markdown::markdown;
+pub use sentences::{event, outcome};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};
 pub use words::{count, percent, run_name, verdict_word, wrap};

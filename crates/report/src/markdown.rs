@@ -1,7 +1,7 @@
 //! As Markdown, for a ticket or a page.
 
-use crate::{Align, Table, advise, published, terminal, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric};
+use crate::{Align, Table, published, sentences, terminal, transactions, words};
+use analysis::{Analysis, CellSummary, Group, Metric, decide};
 use record::Run;
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         environment.cpu,
         units::Bytes(environment.memory_bytes)
     );
-    let _ = writeln!(out, "- workload: {}", terminal::workload_line(&run.plan));
+    let _ = writeln!(out, "- workload: {}", terminal::workload_line(&run.plan, environment.world));
     let _ = writeln!(
         out,
         "- {}, Spindle {}",
@@ -33,14 +33,15 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         environment.spindle_version
     );
     for caveat in &environment.caveats {
-        let _ = writeln!(out, "- beware: {caveat}");
+        let _ = writeln!(out, "- beware: {}", sentences::caveat(caveat));
     }
     for group in &analysis.groups {
         let title = match group.condition.as_str() {
             "" => "Verdict",
             condition => condition,
         };
-        let _ = writeln!(out, "\n## {title}\n\n**{}**\n", advise(group).text);
+        let _ =
+            writeln!(out, "\n## {title}\n\n**{}**\n", sentences::decision(group, &decide(group)));
         out.push_str(&terminal::figures(group, true).markdown());
         if !group.cells.is_empty() {
             out.push('\n');
@@ -80,10 +81,14 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         out.push_str("\n## Findings\n\n");
     }
     for finding in &analysis.findings {
+        let text = sentences::finding(run, finding);
         let _ = writeln!(
             out,
             "- **{}**: {} Evidence: {}. To check: {}.",
-            finding.id, finding.statement, finding.evidence, finding.test
+            finding.kind.id(),
+            text.statement,
+            text.evidence,
+            text.check
         );
     }
     for warning in terminal::warnings(run) {

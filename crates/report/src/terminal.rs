@@ -1,9 +1,9 @@
 //! For a terminal.
 
-use crate::{Align, Table, advise, published, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric};
-use plan::{ClientKind, Factor, Plan, Replay, ReplayMode};
-use record::{EventKind, Run, RunState};
+use crate::{Align, Table, published, sentences, transactions, words};
+use analysis::{Analysis, CellSummary, Group, Metric, decide};
+use plan::{ClientKind, Factor, Intention, Plan, Replay, ReplayMode};
+use record::{EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
 
@@ -32,15 +32,16 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
     }
     beside(&mut out, run, analysis, width);
     for finding in &analysis.findings {
-        let text = format!("{} ({}).", finding.statement.trim_end_matches('.'), finding.evidence);
-        let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
-        let test = format!("To check: {}. More: spindle explain {}", finding.test, finding.id);
-        let _ = writeln!(out, "  {}", words::wrap(&test, width - 2, 2));
+        let text = sentences::finding(run, finding);
+        let statement = format!("{} ({}).", text.statement.trim_end_matches('.'), text.evidence);
+        let _ = writeln!(out, "\n{}", words::wrap(&statement, width, 2));
+        let check =
+            format!("To check: {}. More: spindle explain {}", text.check, finding.kind.id());
+        let _ = writeln!(out, "  {}", words::wrap(&check, width - 2, 2));
     }
     for event in &run.events {
-        if event.kind != EventKind::Resumed {
-            let about = event.cell.map(|cell| run.plan.cells[cell].label(&run.plan.factors) + ": ");
-            let text = format!("Note: {}{}.", about.unwrap_or_default(), event.text);
+        if !matches!(event.kind, EventKind::Resumed { .. }) {
+            let text = format!("Note: {}.", sentences::event(&run.plan, event));
             let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
         }
     }
@@ -49,10 +50,10 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
     }
     out.push('\n');
     for group in &analysis.groups {
-        let advice = advise(group);
-        let text = match advice.condition.is_empty() {
-            true => format!("Verdict: {}", advice.text),
-            false => format!("Verdict with {}: {}", advice.condition, advice.text),
+        let decision = sentences::decision(group, &decide(group));
+        let text = match group.condition.is_empty() {
+            true => format!("Verdict: {decision}"),
+            false => format!("Verdict with {}: {decision}", group.condition),
         };
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
     }
@@ -81,25 +82,33 @@ fn beside(out: &mut String, run: &Run, analysis: &Analysis, width: usize) {
 
 fn heading(out: &mut String, run: &Run, width: usize) {
     let environment = &run.environment;
-    let world = match environment.world.as_str() {
-        "real" => String::new(),
+    let world = match environment.world {
+        WorldKind::Real => String::new(),
         other => format!(" ({other})"),
     };
     let lines = [
         format!("{}{world}, {}", run.name, words::date(run.started_at)),
         format!("{} on Linux {}", environment.device, environment.kernel),
-        format!("{}; {}", workload_line(&run.plan), timing_line(&run.plan, run.rounds())),
+        format!(
+            "{}; {}",
+            workload_line(&run.plan, environment.world),
+            timing_line(&run.plan, run.rounds())
+        ),
     ];
     for line in lines {
         let _ = writeln!(out, "{}", words::wrap(&line, width, 2));
     }
     for caveat in &environment.caveats {
-        let _ = writeln!(out, "{}", words::wrap(&format!("Beware: {caveat}"), width, 2));
+        let _ = writeln!(
+            out,
+            "{}",
+            words::wrap(&format!("Beware: {}", sentences::caveat(caveat)), width, 2)
+        );
     }
 }
 
-/// What the clients do, in one line; what is varied is not told here but with the cells.
-pub(crate) fn workload_line(plan: &Plan) -> String {
+/// What the clients do, in one line; what varies is shown with the cells instead.
+pub(crate) fn workload_line(plan: &Plan, world: WorldKind) -> String {
     if plan.is_of_databases() {
         return database_line(plan);
     }
@@ -107,7 +116,7 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
         return replay_line(plan, replay);
     }
     let job = &plan.workload.job;
-    let some = |told: bool, text: String| told.then_some(text);
+    let some = |shown: bool, text: String| shown.then_some(text);
     let plural = if job.clients == 1 { "" } else { "s" };
     let background = plan.workload.background.as_ref();
     let parts = [
@@ -130,9 +139,8 @@ pub(crate) fn workload_line(plan: &Plan) -> String {
         words.push("clients are processes".to_owned());
     }
     words.extend(plan.page_cache.map(|limit| format!("page cache of {limit}")));
-    // A simulated client's requests come from nobody's engine.
-    let simulated = plan.target.starts_with("simulated:");
-    let engine = match fixed(&Factor::Engine) && !simulated {
+    // Simulated clients need no engine.
+    let engine = match fixed(&Factor::Engine) && world != WorldKind::Simulated {
         true => format!(" by {}", plan.engine),
         false => String::new(),
     };
@@ -282,7 +290,7 @@ pub(crate) fn changes(group: &Group) -> Table {
             match cell.comparison(metric) {
                 Some(comparison) => {
                     cells.push(words::change(comparison));
-                    cells.push(short_verdict(comparison.verdict).to_owned());
+                    cells.push(words::verdict_word(comparison.verdict).to_owned());
                 }
                 None => cells.extend(["-".to_owned(), String::new()]),
             }
@@ -292,22 +300,13 @@ pub(crate) fn changes(group: &Group) -> Table {
     table
 }
 
-/// The verdict in the terminal's narrow column.
-fn short_verdict(verdict: analysis::Verdict) -> &'static str {
-    match verdict {
-        analysis::Verdict::NoDifference => "same",
-        analysis::Verdict::NotSettled => "open",
-        other => words::verdict_word(other),
-    }
-}
-
 /// The noise floor, fairness, and trials that do not count.
 pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     let mut notes = Vec::new();
     let floor = |wanted: Metric| {
         group.noise.iter().find(|(metric, _)| *metric == wanted).map(|(_, noise)| {
             format!(
-                "{} of {} (noise of a trial {})",
+                "{} {} (noise of a trial {})",
                 words::metric_name(wanted),
                 words::share(noise.detectable),
                 words::share(noise.trial)
@@ -318,9 +317,9 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
         [Metric::Throughput, Metric::P99].into_iter().filter_map(floor).collect();
     if !floors.is_empty() {
         notes.push(format!(
-            "The baseline against itself: could have seen a difference in {}. \"same\" is within \
-             ±{}; \"open\" is not settled; intervals hold at 95 % for all cells together.",
-            floors.join(", in "),
+            "Smallest detectable difference (the baseline against itself): {}. \"same\": within \
+             ±{}; \"open\": too wide to say; intervals hold at 95 % for all cells together.",
+            floors.join(", "),
             words::share(run.plan.margin)
         ));
     }
@@ -348,7 +347,7 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
         notes.push(format!(
             "p99 latency is not compared where trials have fewer than {} operations; longer ones \
              (--measure) would have more.",
-            analysis::OPERATIONS_LEAST_FOR_P99
+            analysis::MIN_OPERATIONS_FOR_P99
         ));
     }
     notes.extend(transactions::retries(group));
@@ -359,7 +358,7 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
         })
         .collect();
     if !beside.is_empty() {
-        notes.push(format!("What the job beside it moved: {}.", beside.join("; ")));
+        notes.push(format!("Throughput of the background job: {}.", beside.join("; ")));
     }
     for summary in all().filter(|summary| !summary.lost.is_empty()) {
         notes.push(format!(
@@ -367,38 +366,37 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
             summary.label,
             summary.lost.len(),
             if summary.lost.len() == 1 { "" } else { "s" },
-            summary.lost[0]
+            sentences::lost(&summary.lost[0])
         ));
     }
     notes
 }
 
-/// Each warning of a trial once, with how many trials had it.
+/// Each kind of warning once, in the figures of the first trial that has it, and how many have it.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
-    let mut counted: Vec<(String, usize)> = Vec::new();
-    let all = run.trials.iter().filter_map(|trial| trial.measurement()).flat_map(|m| &m.warnings);
-    for warning in all {
-        // Figures in a warning differ from trial to trial; what is warned of does not.
-        let key = |text: &str| text.replace(|c: char| c.is_ascii_digit() || c == '.', "");
-        match counted.iter_mut().find(|(text, _)| key(text) == key(warning)) {
+    let mut counted: Vec<(&Warning, usize)> = Vec::new();
+    for warning in run.trials.iter().filter_map(|t| t.measurement()).flat_map(|m| &m.warnings) {
+        match counted.iter_mut().find(|(first, _)| first.same_kind(warning)) {
             Some((_, count)) => *count += 1,
-            None => counted.push((warning.clone(), 1)),
+            None => counted.push((warning, 1)),
         }
     }
     counted
         .into_iter()
-        .map(|(text, count)| format!("{text} ({count} of {} trials)", run.trials.len()))
+        .map(|(warning, count)| {
+            format!("{} ({count} of {} trials)", sentences::warning(warning), run.trials.len())
+        })
         .collect()
 }
 
 /// What a comparison will do, before it does it.
-pub fn plan_text(plan: &Plan, intentions: &[String], width: usize) -> String {
+pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width: usize) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
     };
     line(format!("Target: {}", plan.target));
-    line(format!("Workload: {}", workload_line(plan)));
+    line(format!("Workload: {}", workload_line(plan, world)));
     for dropped in &plan.dropped {
         line(format!("Dropped: {}: {}", dropped.factor, dropped.reason));
     }
@@ -419,7 +417,7 @@ pub fn plan_text(plan: &Plan, intentions: &[String], width: usize) -> String {
         line(format!("Refused: {}: {}", refused.cell.label(&plan.factors), refused.reason));
     }
     for intention in intentions {
-        line(format!("Will: {intention}"));
+        line(format!("Will {}", sentences::intention(intention)));
     }
     if plan.workload.replay.is_some() {
         let (rounds, slots) = (plan.timing.rounds, plan.slots());

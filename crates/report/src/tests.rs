@@ -1,11 +1,11 @@
 //! What a reader sees, as snapshots.
 
 use super::*;
-use analysis::Analysis;
-use plan::{Factor, Level, Offer, RawLevel, RawPlan};
+use analysis::{Analysis, decide};
+use plan::{Factor, Intention, Level, Offer, RawLevel, RawPlan};
 use record::{
-    ClientShare, CounterSample, Environment, JobMeasurement, Measurement, Outcome, Run, RunState,
-    Trial,
+    Caveat, ClientShare, CounterSample, Environment, JobMeasurement, Measurement, MovedSetting,
+    Outcome, Run, RunState, Trial, TrialId, VoidReason, Warning, WorldKind,
 };
 use units::{Bytes, Nanos};
 
@@ -41,15 +41,27 @@ fn run(clients: &[u64]) -> Run {
             }
         }
     }
-    trials[3].outcome = Outcome::Void { reason: "a setting moved during the trial".to_owned() };
+    trials[3].outcome = Outcome::Void {
+        reason: VoidReason::SettingsMoved {
+            moved: vec![MovedSetting {
+                name: "scheduler".to_owned(),
+                before: "none".to_owned(),
+                after: Some("bfq".to_owned()),
+            }],
+        },
+    };
     Run {
         name: "example".to_owned(),
         started_at: 1_709_210_096,
         environment: Environment {
-            world: "real".to_owned(),
+            world: WorldKind::Real,
             kernel: "6.18.0".to_owned(),
             device: "/var/lib/mysql on ext4 on sda (sata, 480 GB)".to_owned(),
-            caveats: vec!["write-back throttling is on (75 ms).".to_owned()],
+            caveats: vec![Caveat::Trap {
+                id: "no-barrier".to_owned(),
+                title: "Barriers are off".to_owned(),
+                evidence: "mounted with nobarrier".to_owned(),
+            }],
             ..Environment::default()
         },
         plan,
@@ -73,17 +85,20 @@ fn trial(round: u32, cell: usize, replica: u32, iops: f64, p99_ms: f64) -> Trial
         span: Nanos::from_secs(5),
         job,
         counters: vec![CounterSample { at: 1.0, values }],
-        warnings: if round == 2 { vec!["swap was used, 3 pages".to_owned()] } else { Vec::new() },
+        warnings: if round == 2 { vec![Warning::NoHostCounters] } else { Vec::new() },
         ..Measurement::default()
     };
     Trial {
-        round,
-        cell,
-        replica,
+        id: TrialId { round, cell, replica },
         started_at: 0,
         applied: Vec::new(),
         outcome: Outcome::Valid(Box::new(measurement)),
     }
+}
+
+fn decided(analysis: &Analysis) -> String {
+    let group = &analysis.groups[0];
+    sentences::decision(group, &decide(group))
 }
 
 #[test]
@@ -131,16 +146,20 @@ fn a_json_report_says_what_to_do() {
 #[test]
 fn a_plan_in_words() {
     let run = run(&[1, 8]);
-    let text = plan_text(&run.plan, &["switch sda's scheduler, and put it back".to_owned()], 80);
+    let intentions = [Intention::ChangeSettings {
+        factors: vec![Factor::Scheduler],
+        device: Some("sda".to_owned()),
+    }];
+    let text = plan_text(&run.plan, WorldKind::Real, &intentions, 80);
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn a_cell_without_data_is_no_sign_of_no_difference() {
     let mut run = run(&[8]);
-    run.trials.retain(|trial| matches!(trial.cell, 0 | 2));
+    run.trials.retain(|trial| matches!(trial.id.cell, 0 | 2));
     let analysis = Analysis::of(&run);
-    let text = advise(&analysis.groups[0]).text;
+    let text = decided(&analysis);
     assert!(text.contains("nothing is shown to be better"), "{text}");
 }
 
@@ -149,16 +168,16 @@ fn keeping_what_one_has_is_an_answer() {
     let mut run = run(&[8]);
     run.plan.cells.truncate(3);
     run.plan.cells.remove(1);
-    run.trials.retain(|trial| matches!(trial.cell, 0 | 2));
+    run.trials.retain(|trial| matches!(trial.id.cell, 0 | 2));
     for trial in &mut run.trials {
-        trial.cell = trial.cell.min(1);
+        trial.id.cell = trial.id.cell.min(1);
     }
     let analysis = Analysis::of(&run);
-    assert_eq!(advise(&analysis.groups[0]).text, "No difference: keep scheduler mq-deadline.");
+    assert_eq!(decided(&analysis), "Keep scheduler mq-deadline: no difference in throughput.");
 }
 
 #[test]
-fn the_job_beside_is_told_in_every_form() {
+fn the_background_job_is_in_every_form() {
     let mut run = run(&[]);
     for trial in &mut run.trials {
         if let Outcome::Valid(measurement) = &mut trial.outcome {
@@ -171,10 +190,10 @@ fn the_job_beside_is_told_in_every_form() {
     let analysis = Analysis::of(&run);
     let seconds = run.trials[0].measurement().unwrap().span.as_secs_f64();
     let rate = words::count(700.0 / seconds);
-    let told = format!("mq-deadline: {rate} MiB/s; none: {rate} MiB/s");
+    let shown = format!("mq-deadline: {rate} MiB/s; none: {rate} MiB/s");
     let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat(terminal(&run, &analysis, 80)).contains(&told));
-    assert!(markdown(&run, &analysis).contains(&told));
+    assert!(flat(terminal(&run, &analysis, 80)).contains(&shown));
+    assert!(markdown(&run, &analysis).contains(&shown));
     let summary = &json(&run, &analysis)["analysis"]["groups"][0]["baseline"];
     assert_eq!(summary["background"]["operations_per_second"], 700.0 / seconds);
     assert!(csv(&run, &analysis).contains("background_iops,background_bytes_per_second"));
@@ -183,7 +202,7 @@ fn the_job_beside_is_told_in_every_form() {
 #[test]
 fn a_missing_p99_has_its_reason() {
     let mut run = run(&[]);
-    for trial in run.trials.iter_mut().filter(|trial| trial.cell == 1) {
+    for trial in run.trials.iter_mut().filter(|trial| trial.id.cell == 1) {
         if let Outcome::Valid(measurement) = &mut trial.outcome {
             measurement.job.reads.operations = 10;
             measurement.job.writes.operations = 0;

@@ -55,13 +55,13 @@ pub(crate) fn change(comparison: &Comparison) -> String {
     format!("{} ({}..{})", percent(comparison.ratio), bound(comparison.low), bound(comparison.high))
 }
 
-/// The verdict in the table's words.
+/// The verdict's word, the same in tables, sentences and documents.
 pub fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
-        Verdict::NoDifference => "no difference",
-        Verdict::NotSettled => "not settled",
+        Verdict::NoDifference => "same",
+        Verdict::NotSettled => "open",
     }
 }
 

@@ -1,14 +1,20 @@
 //! The loop over trials: rounds in random order, each trial applied, verified, measured, verified
 //! again and recorded, until all is done, settled or interrupted.
 //!
-//! What lives here: the loop, the trait [`World`] that it drives, and the worlds. What does not: how
-//! a setting is written (`host`), how load is made (`load`), what figures mean (`analysis`), what is
-//! printed (a [`Watcher`] of the caller's). Data flows: plan → trials → run file.
+//! What lives here: the loop, the traits [`World`] and [`Session`] that it drives, and the worlds. What
+//! does not: how a setting is written (`host`), how load is made (`load`), what figures mean
+//! (`analysis`), what is printed (a [`Watcher`] of the caller's). Data flows: [`Target`] → [`World`] →
+//! plan → [`Session`] → trials → run file.
 
-mod run;
+mod error;
+mod options;
+mod rounds;
+mod target;
 mod world;
 mod worlds;
 
-pub use run::{Ending, RunError, go_on};
-pub use world::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
-pub use worlds::{lasting, open};
+pub use error::{Cause, WorldError, with_sources};
+pub use options::Options;
+pub use rounds::{BaselineFailed, Ending, RunError, run_rounds};
+pub use target::Target;
+pub use world::{Live, Measured, Phase, Session, Watcher, World};

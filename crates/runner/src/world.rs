@@ -1,122 +1,95 @@
 //! What a comparison runs in.
 
-use plan::{Cell, Offer, Plan};
-use record::{Environment, Measurement, Trial};
-use std::sync::atomic::AtomicBool;
+use crate::WorldError;
+use plan::{Cell, Intention, Offer, Plan, Refusal};
+use record::{Environment, Event, Measurement, Trial, TrialId, WorldKind};
+use std::{ops::ControlFlow, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
 
 /// What a comparison runs in: the real host, an emulated device under the real kernel, a simulation.
 ///
-/// The order of calls: `offer` and `refuse` while planning, before anything is changed; then
-/// `describe`, `prepare`; then for each trial `apply`, `settings`, `measure`, `settings`; in the end
-/// `restore`, whatever happened.
+/// A world only looks. What changes anything is the [`Session`] that [`prepare`](World::prepare) makes.
 pub trait World {
+    /// Which world.
+    fn kind(&self) -> WorldKind;
+
     /// What can be set and what is set now, for the plan to be made from.
-    fn offer(&mut self) -> Result<Offer, WorldError>;
+    fn offer(&self) -> Result<Offer, WorldError>;
 
-    /// Why a cell cannot be, in a sentence; nothing is changed to find out.
-    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String>;
+    /// Why a cell is not possible; nothing is changed to find out.
+    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal>;
 
-    /// What will be changed or made, and put back or removed in the end, in words.
-    fn intentions(&self, plan: &Plan) -> Vec<String>;
+    /// What will be changed or made, and put back or removed in the end.
+    fn intentions(&self, plan: &Plan) -> Vec<Intention>;
 
     /// Where the run is made.
-    fn describe(&mut self, plan: &Plan) -> Result<Environment, WorldError>;
+    fn describe(&self, plan: &Plan) -> Result<Environment, WorldError>;
 
-    /// Makes what all trials need: scratch file, loop device.
-    fn prepare(
-        &mut self,
-        plan: &Plan,
+    /// Makes what all trials of a plan need: scratch files, devices, loaded databases. If this fails,
+    /// what was made is taken away again.
+    fn prepare<'a>(
+        &'a self,
+        plan: &'a Plan,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
-    ) -> Result<(), WorldError>;
+    ) -> Result<Box<dyn Session + 'a>, WorldError>;
+}
 
+/// A world that is ready for the trials of one plan. It owns everything that was made or changed.
+///
+/// For each trial: `apply`, `settings`, `measure`, `settings`. [`finish`](Session::finish) puts
+/// everything back and reports what could not be; dropping a session does the same without a report.
+pub trait Session {
     /// Makes the settings those of a cell.
-    fn apply(&mut self, plan: &Plan, cell: &Cell) -> Result<(), WorldError>;
+    fn apply(&mut self, cell: &Cell) -> Result<(), WorldError>;
 
-    /// The settings that hold now, by the kernel's names, as the kernel shows them.
+    /// The settings in force now, by the kernel's names, as the kernel shows them.
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError>;
 
-    /// Runs a cell's workload. `seed` is the trial's.
+    /// Runs the workload of a trial's cell.
     fn measure(
         &mut self,
-        plan: &Plan,
-        cell: &Cell,
-        seed: u64,
+        trial: TrialId,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError>;
 
     /// How many trials may run at once: one, wherever they would share hardware.
-    fn at_once(&self) -> usize {
+    fn concurrency(&self) -> usize {
         1
     }
 
-    /// Measures several trials, as many at once as [`at_once`](World::at_once) says, and hands each
-    /// to `done` in their order with the settings that held. Asked only where that is more than one.
+    /// Measures several trials, as many at once as [`concurrency`](Session::concurrency) says, and hands
+    /// each to `done` in their order. Called only where that is more than one.
     fn measure_all(
         &mut self,
-        _plan: &Plan,
-        _trials: &[Wanted],
+        _trials: &[TrialId],
         _stop: &AtomicBool,
-        _done: &mut dyn FnMut(usize, Measured) -> Goon,
+        _done: &mut dyn FnMut(usize, Measured) -> ControlFlow<()>,
     ) {
     }
 
-    /// Puts everything back and removes what was made. May be called more than once.
-    fn restore(&mut self) -> Result<(), WorldError>;
+    /// Puts everything back and removes what was made.
+    fn finish(self: Box<Self>) -> Result<(), WorldError>;
 }
 
-/// A trial that is to be measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The cell's place in the plan.
-    pub cell: usize,
-    /// The trial's seed.
-    pub seed: u64,
-}
-
-/// What a trial gave, with the settings that held.
+/// What a trial gave, with the settings in force.
 pub type Measured = Result<(Vec<(String, String)>, Measurement), WorldError>;
-
-/// Whether to go on: `Break` when the caller has had enough.
-pub type Goon = std::ops::ControlFlow<()>;
-
-/// What can go wrong in a world.
-#[derive(Debug, thiserror::Error)]
-pub enum WorldError {
-    /// The user's words do not fit the target: nothing was changed.
-    #[error("{0}")]
-    Usage(String),
-    /// One trial could not be measured; others may be.
-    #[error("{0}")]
-    Trial(String),
-    /// One trial was measured and must not count.
-    #[error("{0}")]
-    Void(String),
-    /// Nothing more can be measured.
-    #[error("{0}")]
-    Fatal(String),
-    /// The user said stop.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Who watches a run: a progress bar, a test.
 pub trait Watcher {
     /// A scratch file is being laid out.
-    fn laying_out(&mut self, done: Bytes, of: Bytes);
+    fn laying_out(&mut self, _done: Bytes, _of: Bytes) {}
     /// A database's data are being loaded: rows done, of how many; of none while its server is made.
     fn loading(&mut self, _what: &str, _done: u64, _of: u64) {}
-    /// A trial begins: the round and the trial in it (both from 0), how many the round has, the
-    /// cell.
-    fn trial_begins(&mut self, plan: &Plan, round: u32, place: usize, of: usize, cell: usize);
+    /// A trial begins.
+    fn trial_begins(&mut self, _plan: &Plan, _trial: TrialId) {}
     /// A second of it has passed.
-    fn live(&mut self, live: &Live);
+    fn live(&mut self, _live: &Live) {}
     /// It has ended and is recorded.
-    fn trial_ended(&mut self, trial: &Trial);
-    /// Something that the user should know now, in a sentence.
-    fn note(&mut self, text: &str);
+    fn trial_ended(&mut self, _trial: &Trial) {}
+    /// Something happened to the run as a whole.
+    fn event(&mut self, _plan: &Plan, _event: &Event) {}
 }
 
 /// A trial's last second.
@@ -142,3 +115,8 @@ pub enum Phase {
     /// It counts.
     Measuring,
 }
+
+/// Watches nothing.
+pub(crate) struct Unwatched;
+
+impl Watcher for Unwatched {}

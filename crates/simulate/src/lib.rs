@@ -29,7 +29,7 @@ mod warnings;
 pub use database::{Database, Insert};
 pub use replay::ReplaySpec;
 pub use simulation::{Progress, Simulated, run, run_striped};
-pub use spec::{PAGE_CACHE_LEAST, SimulateError, Spec, TURNAROUND_USUAL, refuse_job};
+pub use spec::{PAGE_CACHE_LEAST, SimulateError, Spec, TURNAROUND_USUAL};
 pub use stack::{JOURNAL, PAGE_CACHE_USUAL, READ_AHEAD_USUAL, Stack, refuse_filesystem};
 pub use transport::{CHANCES, Chance, Transport, Way};
 pub use volume::Striping;

@@ -4,7 +4,7 @@ use crate::database::Database;
 use crate::replay::ReplaySpec;
 use crate::stack::{JOURNAL, Stack, refuse_filesystem};
 use blocklayer::{Config, ConfigError};
-use plan::{Job, Workload};
+use plan::Workload;
 use units::{Bytes, Nanos, Sectors};
 
 /// A client's time between a completion and its next request when nothing is said: an interrupt, a
@@ -47,9 +47,15 @@ pub enum SimulateError {
     /// The queue's settings.
     #[error(transparent)]
     Queue(#[from] ConfigError),
-    /// The job.
-    #[error("{0}")]
-    Job(String),
+    /// A job or a database workload that is not valid.
+    #[error(transparent)]
+    Workload(#[from] plan::WordError),
+    /// What is not possible with this stack.
+    #[error(transparent)]
+    Refused(#[from] plan::Refusal),
+    /// A page cache that is too small to simulate.
+    #[error("a page cache of {0} is too small: use at least {PAGE_CACHE_LEAST}")]
+    PageCache(Bytes),
     /// The span.
     #[error("a span of {span} does not fit: the device has {capacity}; use a smaller size")]
     Span {
@@ -79,18 +85,12 @@ pub enum SimulateError {
     },
 }
 
-/// Why a job cannot be simulated, in a sentence.
-pub fn refuse_job(job: &Job) -> Option<String> {
-    job.check().err().map(|error| error.to_string())
-}
-
 /// Whether all fits a volume of this capacity; the database that the workload asks for.
 pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, SimulateError> {
-    let refused = |reason: String| SimulateError::Job(reason);
     let capacity = match &spec.stack.filesystem {
         Some(filesystem) => {
             if let Some(reason) = refuse_filesystem(filesystem) {
-                return Err(refused(reason));
+                return Err(reason.into());
             }
             Sectors(capacity.0.saturating_sub(JOURNAL.0))
         }
@@ -101,28 +101,19 @@ pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
         return Err(SimulateError::Span { span, capacity: capacity.bytes() });
     }
     if let Some(replay) = &spec.replay {
-        let span = replay.trace.span;
-        if span > spec.span {
-            return Err(refused(format!(
-                "the trace reaches {} and the device has {}: use a larger device",
-                span.bytes(),
-                spec.span.bytes()
-            )));
+        let reaches = replay.trace.span;
+        if reaches > spec.span {
+            return Err(plan::Refusal::TraceTooLong { reaches: reaches.bytes(), span }.into());
         }
     }
     for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
-        if let Some(reason) = refuse_job(job) {
-            return Err(refused(reason));
-        }
+        job.check()?;
         if job.block_size > span {
             return Err(SimulateError::Block { block: job.block_size, span });
         }
     }
     if spec.stack.page_cache < PAGE_CACHE_LEAST {
-        return Err(refused(format!(
-            "a page cache of {} is too small: write at least {PAGE_CACHE_LEAST}",
-            spec.stack.page_cache
-        )));
+        return Err(SimulateError::PageCache(spec.stack.page_cache));
     }
-    Database::of(spec.workload).map_err(refused)
+    Database::of(spec.workload).map_err(|message| plan::Refusal::Workload { message }.into())
 }

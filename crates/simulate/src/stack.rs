@@ -1,7 +1,7 @@
 //! What lies between clients and block layer: memory and a filesystem.
 
 use blocklayer::Kernel;
-use plan::{Filesystem, FilesystemKind, Mechanism, Without};
+use plan::{Filesystem, FilesystemKind, Mechanism, Refusal, Without};
 use units::{Bytes, Nanos, Sectors};
 
 /// The page cache when nothing is said: as in the published filesystem measurements of 2012.
@@ -137,14 +137,15 @@ fn small_blocks(mkfs: &str) -> bool {
     sizes.iter().any(|size| ["512", "1024", "2048", "1k", "2k"].contains(&size.as_str()))
 }
 
-/// Why a filesystem cannot be simulated, in a sentence.
-pub fn refuse_filesystem(filesystem: &Filesystem) -> Option<String> {
+/// Why a filesystem cannot be simulated.
+pub fn refuse_filesystem(filesystem: &Filesystem) -> Option<Refusal> {
     let kind = filesystem.kind;
     match kind {
         FilesystemKind::Ext3 | FilesystemKind::Ext4 | FilesystemKind::Xfs => None,
-        FilesystemKind::Ext2 | FilesystemKind::Btrfs => {
-            Some(format!("{kind} is not modelled: the simulated world has ext3, ext4 and xfs"))
-        }
+        FilesystemKind::Ext2 | FilesystemKind::Btrfs => Some(Refusal::FilesystemNotModelled {
+            filesystem: kind.to_string(),
+            modelled: "ext3, ext4 and xfs".to_owned(),
+        }),
     }
 }
 

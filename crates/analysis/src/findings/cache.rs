@@ -1,12 +1,10 @@
 //! Less reached the device than was asked for: a cache above it answered.
 
-use super::{Finding, cells, list};
+use super::{Change, Check, Evidence, Expectation, Found, summaries};
 use crate::Analysis;
 use plan::EngineKind;
 use record::Run;
 use units::Nanos;
-
-pub const ID: &str = "cache";
 
 /// Below this share of the bytes asked, a cache answers.
 const SHARE: f64 = 0.9;
@@ -18,10 +16,10 @@ fn long_enough(run: &Run, engine: EngineKind) -> bool {
     run.plan.timing.measure >= Nanos::from_secs(least)
 }
 
-pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
-    let mut names = Vec::new();
+pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
+    let mut cells = Vec::new();
     let mut least: f64 = 1.0;
-    for (name, summary) in cells(analysis) {
+    for summary in summaries(analysis) {
         let (Ok((workload, engine)), Some(read), Some(written)) = (
             run.plan.workload_of(&run.plan.cells[summary.cell]),
             summary.counters.get("device.rMB/s"),
@@ -35,24 +33,12 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
         let clear = workload.background.is_none() && long_enough(run, engine);
         if clear && summary.bytes_per_second > 0.0 && share < SHARE {
             least = least.min(share);
-            names.push(name);
+            cells.push(summary.cell);
         }
     }
-    (!names.is_empty()).then(|| Finding {
-        id: ID,
-        statement: format!(
-            "Under {} a cache answered part of the operations: the figures are memory's, not the \
-             device's.",
-            list(&names)
-        ),
-        evidence: format!(
-            "the device moved as little as {:.0} % of the bytes that the clients asked for",
-            least * 100.0
-        ),
-        test:
-            "repeat with --sync direct, a --size well above memory, or --page-cache: the share at \
-               the device must rise to 100 %"
-                .to_owned(),
-        cells: names,
+    (!cells.is_empty()).then_some(Found {
+        cells,
+        evidence: Evidence::DeviceMoved { share: least },
+        check: Check { change: Change::Direct, expect: Expectation::EvidenceVanishes },
     })
 }

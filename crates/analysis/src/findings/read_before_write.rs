@@ -1,18 +1,17 @@
 //! The device read although the clients only wrote.
 
-use super::{Finding, cells, list};
+use super::{Change, Check, Evidence, Expectation, Found, summaries};
 use crate::Analysis;
 use record::Run;
-
-pub const ID: &str = "read-before-write";
+use units::Bytes;
 
 /// Reads at the device for each hundred writes of the clients, above which it is no accident.
 const SHARE: f64 = 0.05;
 
-pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
-    let mut names = Vec::new();
+pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
+    let mut cells = Vec::new();
     let mut most: f64 = 0.0;
-    for (name, summary) in cells(analysis) {
+    for summary in summaries(analysis) {
         let (Ok((workload, _)), Some(reads), Some(throughput)) = (
             run.plan.workload_of(&run.plan.cells[summary.cell]),
             summary.counters.get("device.r/s"),
@@ -26,21 +25,15 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
         let share = reads / throughput.mean.max(1.0);
         if only_writes && share > SHARE {
             most = most.max(share);
-            names.push(name);
+            cells.push(summary.cell);
         }
     }
-    (!names.is_empty()).then(|| Finding {
-        id: ID,
-        statement: format!(
-            "Under {} the device reads although the clients only write: blocks smaller than the \
-             filesystem's are read before they are written, or metadata is fetched.",
-            list(&names)
-        ),
-        evidence: format!("up to {most:.2} device reads for each write of a client"),
-        test:
-            "repeat with --block-sizes equal to the filesystem's block size, or --sync direct: the \
-               reads must vanish"
-                .to_owned(),
-        cells: names,
+    (!cells.is_empty()).then_some(Found {
+        cells,
+        evidence: Evidence::ReadsPerWrite { ratio: most },
+        check: Check {
+            change: Change::BlockSize(Bytes::from_kib(4)),
+            expect: Expectation::EvidenceVanishes,
+        },
     })
 }

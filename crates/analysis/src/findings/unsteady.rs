@@ -1,10 +1,8 @@
 //! Trials that had not settled: their second half differs from the first.
 
-use super::{Finding, cells, list};
+use super::{Change, Check, Evidence, Expectation, Found, summaries};
 use crate::{Analysis, Estimate};
 use record::{Measurement, Run};
-
-pub const ID: &str = "unsteady";
 
 /// A change from the first half to the second below this share matters to nobody.
 const CHANGE: f64 = 0.05;
@@ -29,18 +27,18 @@ fn change(measurement: &Measurement) -> Option<f64> {
     (first > 0.0 && second > 0.0).then(|| (second / first).ln())
 }
 
-pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
+pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     // A trace is what it is, from its beginning to its end.
     if run.plan.workload.replay.is_some() {
         return None;
     }
-    let mut names = Vec::new();
+    let mut cells = Vec::new();
     let mut largest: f64 = 0.0;
-    for (name, summary) in cells(analysis) {
+    for summary in summaries(analysis) {
         let changes: Vec<f64> = run
             .trials
             .iter()
-            .filter(|trial| trial.cell == summary.cell)
+            .filter(|trial| trial.id.cell == summary.cell)
             .filter_map(|trial| change(trial.measurement()?))
             .collect();
         let Some(estimate) = Estimate::of(&changes) else { continue };
@@ -49,21 +47,12 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Finding> {
             if estimate.mean.abs() > largest.abs() {
                 largest = estimate.mean;
             }
-            names.push(name);
+            cells.push(summary.cell);
         }
     }
-    (!names.is_empty()).then(|| Finding {
-        id: ID,
-        statement: format!(
-            "Under {} the trials had not settled when measuring began: the figures depend on how long \
-             one measures.",
-            list(&names)
-        ),
-        evidence: format!(
-            "operations a second change by {:+.0} % from a trial's first half to its second",
-            largest.exp_m1() * 100.0
-        ),
-        test: "repeat with a longer --warmup: the change must shrink".to_owned(),
-        cells: names,
+    (!cells.is_empty()).then_some(Found {
+        cells,
+        evidence: Evidence::HalvesDiffer { change: largest.exp_m1() },
+        check: Check { change: Change::LongerWarmup, expect: Expectation::EvidenceVanishes },
     })
 }

@@ -1,6 +1,6 @@
 //! `spindle compare`: the main job.
 
-use super::plan::resolve;
+use super::plan;
 use crate::{
     exit::{Exit, Usage},
     flags::ComparisonFlags,
@@ -50,9 +50,9 @@ impl CompareArgs {
     pub fn run(self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
         settle_pending()?;
-        let (plan, mut world) = resolve(&self.comparison)?;
+        let (plan, world) = plan::resolve(&self.comparison)?;
         if !self.output.quiet {
-            say::aside(&report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH));
+            say::aside(&plan::text(&plan, world.as_ref()));
         }
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
         let path = match &self.file {
@@ -63,7 +63,7 @@ impl CompareArgs {
         let name = run_name(&path)?;
         let mut store = Store::create(&path, &name, started_at, &environment, &plan)?;
         let run = store.read()?;
-        let ended = execute(world.as_mut(), run, &mut store, &stop, &self.output);
+        let ended = execute(world.as_ref(), run, &mut store, &stop, &self.output);
         remove_if_empty(ended, &path)
     }
 }
@@ -90,14 +90,14 @@ fn run_name(path: &Path) -> anyhow::Result<String> {
 
 /// Runs what is left of a run and reports it.
 pub fn execute(
-    world: &mut dyn World,
+    world: &dyn World,
     mut run: Run,
     store: &mut Store,
     stop: &std::sync::atomic::AtomicBool,
     output: &OutputFlags,
 ) -> anyhow::Result<Exit> {
     let mut progress = Progress::new(&run.plan, run.rounds().saturating_sub(1), output.quiet);
-    let ended = runner::go_on(world, &mut run, store, stop, &mut progress);
+    let ended = runner::run_rounds(world, &mut run, store, stop, &mut progress);
     progress.finish();
     let ending = ended.with_context(|| match run.trials.is_empty() {
         true => "nothing was measured".to_owned(),

@@ -6,8 +6,8 @@ use crate::{
     say,
 };
 use clap::Args;
-use plan::{Plan, RawPlan};
-use runner::World;
+use plan::Plan;
+use runner::{Options, Target, World};
 
 /// The flags of `plan`.
 #[derive(Debug, Args)]
@@ -26,26 +26,31 @@ impl PlanArgs {
         if self.json {
             say::json(&plan)?;
         } else {
-            say::result(&report::plan_text(&plan, &world.intentions(&plan), crate::WIDTH))?;
+            say::result(&text(&plan, world.as_ref()))?;
         }
         Ok(Exit::Done)
     }
 }
 
+/// What a comparison will do.
+pub fn text(plan: &Plan, world: &dyn World) -> String {
+    report::plan_text(plan, world.kind(), &world.intentions(plan), crate::WIDTH)
+}
+
 /// The world that a target names, and the plan made for it.
 pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)> {
     let mut raw = flags.raw()?;
+    let options = Options::of(&raw);
     let target = match raw.target.take() {
-        Some(target) => target,
-        None => target_usual(&raw)?,
+        Some(target) => Target::parse(&target)?,
+        None => default_target(&options)?,
     };
-    let target = runner::lasting(&target);
-    raw.target = Some(target.clone());
+    raw.target = Some(target.to_string());
     if let Some(replay) = &mut raw.replay {
-        // The run may be resumed from another folder.
+        // The run may be resumed from another directory.
         replay.file = std::path::absolute(&replay.file)?.to_string_lossy().into_owned();
     }
-    let mut world = runner::open(&target, &raw)?;
+    let world = target.open(&options)?;
     let offer = world.offer()?;
     let plan = raw
         .resolve(&offer, &|plan, cell| world.refuse(plan, cell))
@@ -56,10 +61,11 @@ pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)
 /// What is shown of Spindle where nothing is named and nothing can be measured.
 const SHOWN: &str = "hdd-15k";
 
-/// Without a target: the simulated world where the host allows nothing else, and says why; else it is
-/// the user's to name one.
-fn target_usual(raw: &RawPlan) -> anyhow::Result<String> {
-    let Err(error) = runner::open(&format!("emulated:{SHOWN}"), raw) else {
+/// Without a target: the simulated world where the host allows nothing else, with the reason; else the
+/// user has to name one.
+fn default_target(options: &Options) -> anyhow::Result<Target> {
+    let emulated = Target::parse(&format!("emulated:{SHOWN}"))?;
+    let Err(error) = emulated.open(options) else {
         return Err(Usage(format!(
             "no target: name a directory, a file or a block device, such as `spindle compare \
              /var/lib/mysql`; or emulated:{SHOWN} for a disk that you do not have, or \
@@ -68,8 +74,8 @@ fn target_usual(raw: &RawPlan) -> anyhow::Result<String> {
         .into());
     };
     say::note(&format!(
-        "no target is named, and this host allows no device of our own ({error}): here is a \
+        "no target is named, and this host allows no emulated device ({error}): here is a \
          comparison in the simulated world, simulated:{SHOWN}; to measure storage, name a directory"
     ));
-    Ok(format!("simulated:{SHOWN}"))
+    Ok(Target::parse(&format!("simulated:{SHOWN}"))?)
 }

@@ -8,8 +8,8 @@ use crate::{
     runs_folder,
 };
 use clap::Args;
-use plan::RawPlan;
 use record::{Event, EventKind, RunState, Store};
+use runner::{Options, Target};
 
 /// The flags of `resume`.
 #[derive(Debug, Args)]
@@ -41,16 +41,8 @@ impl ResumeArgs {
             ))
             .into());
         }
-        let raw = RawPlan {
-            target: Some(run.plan.target.clone()),
-            own_loop: Some(run.plan.own_loop),
-            confirm: self.confirm.clone(),
-            use_existing: self.use_existing,
-            replay: run.plan.workload.replay.clone(),
-            ..RawPlan::default()
-        };
-        let mut world = runner::open(&run.plan.target, &raw)?;
-        world.offer()?;
+        let options = Options::resuming(&run.plan, self.confirm.clone(), self.use_existing);
+        let world = Target::parse(&run.plan.target)?.open(&options)?;
         let now = world.describe(&run.plan)?;
         if let Some(difference) = run.environment.difference(&now) {
             return Err(Usage(format!(
@@ -62,13 +54,11 @@ impl ResumeArgs {
         }
         let event = Event {
             round: run.rounds().saturating_sub(1),
-            cell: None,
-            kind: EventKind::Resumed,
-            text: format!("resumed after {} trials", run.trials.len()),
+            kind: EventKind::Resumed { trials: run.trials.len() as u64 },
         };
         store.add_event(&event)?;
         run.events.push(event);
         store.set_state(RunState::Running)?;
-        execute(world.as_mut(), run, &mut store, &stop, &self.output)
+        execute(world.as_ref(), run, &mut store, &stop, &self.output)
     }
 }

@@ -85,7 +85,7 @@ fn traps_of_a_mounted_filesystem() {
         }
         machine.changes.make_filesystem(&scratch, kind, "").unwrap();
         let mounted = machine.changes.mount(&scratch, kind, options).unwrap();
-        assert_eq!(mounted.warnings.is_empty(), options != "barrier=0");
+        assert_eq!(mounted.unsafe_options.is_empty(), options != "barrier=0");
         let inspection = inspect(&mounted.point);
         assert!(ids(&inspection).contains(&expected), "{expected}: {:?}", inspection.traps);
         assert_eq!(inspection.chain.scheduled.first(), Some(&device.number), "{kind}");

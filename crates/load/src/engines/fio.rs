@@ -13,7 +13,7 @@ use crate::error::LoadError;
 use crate::spec::{Live, LoadSpec, Phase};
 use output::{Document, Reader};
 use plan::AfterWrite;
-use record::{Measurement, Second};
+use record::{Measurement, Second, Warning};
 use std::{
     io::{Read, Write},
     os::unix::process::CommandExt,
@@ -62,21 +62,14 @@ pub(crate) fn run(
     measurement.seconds = progress.seconds;
     let span = measurement.span;
     if stopped {
-        let asked = spec.measure;
-        measurement.warnings.push(format!("stopped early: measured {span} of the {asked} planned"));
+        measurement.warnings.push(Warning::StoppedEarly { measured: span, planned: spec.measure });
     }
     crate::result::warn_of_saturation(&measurement.generator, span, &mut measurement.warnings);
     if spec.jobs().any(|(_, job)| job.sync.after != AfterWrite::None && job.pattern.writes()) {
-        measurement.warnings.push(
-            "fio measures fsync and fdatasync apart: write latencies do not contain them, as those \
-             of the other engines do"
-                .to_owned(),
-        );
+        measurement.warnings.push(Warning::SyncsReportedApart);
     }
     if !each {
-        measurement.warnings.push(format!(
-            "no figures by the second: fio reports {clients} clients only at the end"
-        ));
+        measurement.warnings.push(Warning::NoFiguresPerSecond { clients });
     }
     Ok(measurement)
 }

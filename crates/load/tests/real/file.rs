@@ -3,6 +3,7 @@
 use crate::place::{Trial, directory, laid_out, trial};
 use load::{LoadError, Phase, Target};
 use plan::EngineKind;
+use record::Warning;
 use std::{
     collections::HashSet,
     fs,
@@ -123,7 +124,8 @@ fn an_impossible_rate_says_so() {
     let job = "randread,depth=4,rate=fixed:50000000/s";
     let trial = Trial { measure: Nanos::from_millis(600), ..trial(job, EngineKind::IoUring) };
     let measurement = trial.run(&target).unwrap();
-    let backlog = measurement.warnings.iter().find(|warning| warning.starts_with("backlog"));
+    let backlog =
+        measurement.warnings.iter().find(|warning| matches!(warning, Warning::Backlog { .. }));
     assert!(backlog.is_some(), "{:?}", measurement.warnings);
 }
 
@@ -163,7 +165,9 @@ fn stopping_ends_early_and_says_so() {
     let measurement = trial.run_with(&target, &stop, &mut |_| stop.store(true, Relaxed)).unwrap();
     assert!(measurement.span < Nanos::from_secs(5), "{}", measurement.span);
     assert!(measurement.job.operations() > 0);
-    assert!(measurement.warnings.iter().any(|warning| warning.starts_with("stopped early")));
+    assert!(
+        measurement.warnings.iter().any(|warning| matches!(warning, Warning::StoppedEarly { .. }))
+    );
 
     let trial = Trial { warmup: Nanos::from_secs(60), ..trial };
     let outcome = trial.run_with(&target, &AtomicBool::new(true), &mut |_| {});

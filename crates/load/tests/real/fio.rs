@@ -3,6 +3,7 @@
 use crate::place::{Loop, Trial, directory, laid_out, root, trial};
 use load::{LoadError, Target};
 use plan::EngineKind;
+use record::Warning;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use units::{Bytes, Nanos};
 
@@ -51,7 +52,7 @@ fn what_fio_measures_becomes_a_measurement() {
         measurement.seconds.iter().filter(|s| s.at > 0.0).map(|s| s.reads + s.writes).sum();
     assert!(counted > job.operations() / 2 && counted <= job.operations(), "{counted}");
     assert!(measurement.generator.user + measurement.generator.system > Nanos::ZERO);
-    assert!(measurement.warnings.iter().any(|warning| warning.contains("fsync")));
+    assert!(measurement.warnings.contains(&Warning::SyncsReportedApart));
 }
 
 #[test]
@@ -68,7 +69,9 @@ fn fio_ends_when_told() {
         trial.run_with(&target, &stop, &mut |live| stop.store(live.at > 1.5, Relaxed)).unwrap();
     assert!(begun.elapsed().as_secs() < 10);
     assert!(measurement.job.operations() > 0);
-    assert!(measurement.warnings.iter().any(|warning| warning.starts_with("stopped early")));
+    assert!(
+        measurement.warnings.iter().any(|warning| matches!(warning, Warning::StoppedEarly { .. }))
+    );
 }
 
 #[test]

@@ -12,7 +12,14 @@ fn offer() -> Offer {
             .into(),
         all: [(Factor::Scheduler, schedulers)].into(),
         missing: BTreeMap::new(),
-        size_limit: Some((Bytes::from_gib(10), "the disk has 10 GiB free".to_owned())),
+        size_limit: Some((
+            Bytes::from_gib(10),
+            SizeLimit::Capacity {
+                device: "the disk".to_owned(),
+                size: Bytes::from_gib(10),
+                journal: None,
+            },
+        )),
         own_loop: false,
         size_usual: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
@@ -20,12 +27,18 @@ fn offer() -> Offer {
     }
 }
 
-fn refuse(_: &Plan, cell: &Cell) -> Option<String> {
+fn refuse(_: &Plan, cell: &Cell) -> Option<Refusal> {
     let queue: u64 = cell.level(&Factor::NrRequests)?.0.parse().ok()?;
     let none = cell.level(&Factor::Scheduler) == Some(&level("none"));
     match queue {
-        2049.. => Some("the ceiling is 2048".to_owned()),
-        129.. if none => Some("none has no more than the 128 tags".to_owned()),
+        2049.. => {
+            Some(Refusal::KernelRounds { value: queue.to_string(), taken: "2048".to_owned() })
+        }
+        129.. if none => Some(Refusal::MoreThanTags {
+            device: "sda".to_owned(),
+            tags: 128,
+            nr_requests: queue as u32,
+        }),
         _ => None,
     }
 }
@@ -64,7 +77,7 @@ fn the_cell_that_is_the_baseline_stands_once_and_impossible_ones_are_refused() {
         .unwrap();
     assert_eq!(plan.cells.len() + plan.refused.len(), 8);
     assert_eq!(plan.refused.len(), 1, "none with 256");
-    assert!(plan.refused[0].reason.contains("128 tags"));
+    assert!(matches!(plan.refused[0].reason, Refusal::MoreThanTags { tags: 128, .. }));
     assert_eq!(plan.cells[0].label(&plan.factors), "mq-deadline, queue 256");
 }
 
@@ -117,7 +130,8 @@ fn a_tunable_is_only_in_its_schedulers_cells() {
 #[test]
 fn what_the_target_has_not_is_dropped_with_the_reason() {
     let mut offer = offer();
-    offer.missing.insert(Factor::Scheduler, "tmpfs has no device".to_owned());
+    let message = "tmpfs has no device".to_owned();
+    offer.missing.insert(Factor::Scheduler, Refusal::NoScheduledDevice { message });
     let plan = raw(&[("scheduler", &["none", "bfq"]), ("clients", &["1", "2"])])
         .resolve(&offer, &refuse)
         .unwrap();
@@ -129,7 +143,7 @@ fn what_the_target_has_not_is_dropped_with_the_reason() {
 fn a_size_beyond_the_disk_is_refused() {
     let raw = RawPlan { size: Some(Bytes::from_gib(20)), ..raw(&[]) };
     let error = raw.resolve(&offer(), &refuse).unwrap_err().to_string();
-    assert!(error.contains("10 GiB free") && error.contains("--size 10GiB"), "{error}");
+    assert!(error.contains("the disk has 10 GiB") && error.contains("--size 10GiB"), "{error}");
 }
 
 #[test]
@@ -172,7 +186,7 @@ fn what_fits_no_database_workload_is_refused() {
     let think: (&str, &[&str]) = ("workload", &["tpcc,think=on"]);
     complains(&[think, ("rate", &["5/s"])], &["two different loads"]);
     let large: (&str, &[&str]) = ("workload", &["tpcc,warehouses=1000"]);
-    complains(&[large], &["does not fit", "10 GiB free"]);
+    complains(&[large], &["does not fit", "the disk has 10 GiB"]);
     let small = RawPlan { size: Some(Bytes::from_mib(10)), ..raw(&[workload]) };
     let error = small.resolve(&offer(), &refuse).unwrap_err().to_string();
     assert!(error.contains("too small for oltp_insert"), "{error}");

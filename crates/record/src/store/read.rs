@@ -1,14 +1,13 @@
 //! Reading a run file: on any machine, by a newer program too.
 
-use super::{
-    APPLICATION_ID, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, UPGRADE, claim,
-    events::SCHEMA_OF_EVENTS, explain,
-};
+use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain, versions};
 use crate::{
-    Check, ClientShare, CounterSample, Event, GeneratorCost, JobMeasurement, Measurement,
-    OperationMeasurement, Outcome, Run, Second, SharePermille, TransactionMeasurement,
-    Transactions, Trial,
+    Check, ClientShare, CounterSample, Environment, Event, GeneratorCost, JobMeasurement,
+    Measurement, OperationMeasurement, Outcome, Run, Second, SharePermille, TransactionMeasurement,
+    Transactions, Trial, TrialId, VoidReason,
+    form::{EnvironmentForm, PlanForm},
 };
+use plan::Plan;
 use rusqlite::{Connection, OpenFlags, Row, types::Type};
 use std::{collections::BTreeMap, fs::File, path::Path};
 use units::{Bytes, Nanos};
@@ -27,22 +26,8 @@ impl Store {
             _ => None,
         };
         let mut store = Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)?;
-        if store.version == 1 {
-            store.upgrade().map_err(|error| explain(path, error))?;
-        }
+        versions::upgrade(&mut store).map_err(|error| explain(path, error))?;
         Ok(store)
-    }
-
-    /// Gives a file of version 1 what version 2 has more.
-    fn upgrade(&mut self) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction()?;
-        transaction.execute_batch(UPGRADE)?;
-        transaction.execute_batch(SCHEMA_OF_DATABASES)?;
-        transaction.execute_batch(SCHEMA_OF_EVENTS)?;
-        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-        transaction.commit()?;
-        self.version = SCHEMA_VERSION;
-        Ok(())
     }
 
     fn open_with(
@@ -109,8 +94,8 @@ impl Store {
                     name: row.get(0)?,
                     started_at: row.get(1)?,
                     state: from_word(row, 2)?,
-                    environment: from_json(row, 3)?,
-                    plan: from_json(row, 4)?,
+                    environment: self.environment(row, 3)?,
+                    plan: self.plan(row, 4)?,
                     trials: Vec::new(),
                     events: Vec::new(),
                 })
@@ -123,33 +108,52 @@ impl Store {
         )?;
         let rows = trials.query_map([], |row| self.trial(row))?;
         run.trials = rows.collect::<rusqlite::Result<_>>()?;
-        let mut events =
-            self.connection.prepare("SELECT round, cell, kind, text FROM event ORDER BY rowid")?;
+        let text = if self.version < 3 { "text" } else { "data" };
+        let mut events = self
+            .connection
+            .prepare(&format!("SELECT round, cell, kind, {text} FROM event ORDER BY rowid"))?;
         let rows = events.query_map([], |row| {
-            Ok(Event {
-                round: row.get(0)?,
-                cell: row.get::<_, Option<i64>>(1)?.map(|cell| cell as usize),
-                kind: from_word(row, 2)?,
-                text: row.get(3)?,
-            })
+            let round = row.get(0)?;
+            let kind = match self.version < 3 {
+                true => versions::event(round, row.get(1)?, row.get(2)?, row.get(3)?),
+                false => from_json(row, 3)?,
+            };
+            Ok(Event { round, kind })
         })?;
         run.events = rows.collect::<rusqlite::Result<_>>()?;
         Ok(run)
     }
 
+    fn environment(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Environment> {
+        let form: EnvironmentForm = from_json(row, column)?;
+        Ok(form.into())
+    }
+
+    fn plan(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Plan> {
+        let form: PlanForm = from_json(row, column)?;
+        Plan::try_from(form).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+        })
+    }
+
     fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
         let id: i64 = row.get(0)?;
         let outcome: String = row.get(5)?;
-        let reason = || row.get::<_, Option<String>>(6).map(Option::unwrap_or_default);
+        let text = || row.get::<_, Option<String>>(6).map(Option::unwrap_or_default);
         let outcome = match outcome.as_str() {
             "valid" => Outcome::Valid(Box::new(self.measurement(id, row)?)),
-            "void" => Outcome::Void { reason: reason()? },
-            _ => Outcome::Failed { reason: reason()? },
+            "void" if self.version < 3 => {
+                Outcome::Void { reason: VoidReason::Recorded { text: text()? } }
+            }
+            "void" => Outcome::Void { reason: from_json(row, 6)? },
+            _ => Outcome::Failed { error: text()? },
         };
         Ok(Trial {
-            round: row.get(1)?,
-            cell: row.get::<_, i64>(2)? as usize,
-            replica: row.get(3)?,
+            id: TrialId {
+                round: row.get(1)?,
+                cell: row.get::<_, i64>(2)? as usize,
+                replica: row.get(3)?,
+            },
             started_at: row.get(4)?,
             applied: from_json(row, 7)?,
             outcome,
@@ -171,7 +175,10 @@ impl Store {
                 threads: row.get(11)?,
                 busiest: SharePermille(row.get(12)?),
             },
-            warnings: from_json(row, 13)?,
+            warnings: match self.version < 3 {
+                true => versions::warnings(from_json(row, 13)?),
+                false => from_json(row, 13)?,
+            },
             events: self.event_hash(trial)?,
         })
     }

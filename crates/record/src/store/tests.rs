@@ -32,16 +32,14 @@ fn measurement(seed: u64) -> Measurement {
         seconds: vec![Second { at: -1.0, reads: 5, ..Second::default() }, Second::default()],
         counters: vec![CounterSample { at: 0.5, values: [("r/s".to_owned(), 12.5)].into() }],
         generator: GeneratorCost { user: Nanos(5), threads: 2, ..GeneratorCost::default() },
-        warnings: vec!["the generator was busy".to_owned()],
+        warnings: vec![Warning::GeneratorSaturatesCpus { used: 1.95, cpus: 2 }],
         events: None,
     }
 }
 
 fn trial(round: u32, cell: usize) -> Trial {
     Trial {
-        round,
-        cell,
-        replica: 0,
+        id: TrialId { round, cell, replica: 0 },
         started_at: 1_700_000_000,
         applied: vec![("scheduler".to_owned(), "none".to_owned())],
         outcome: Outcome::Valid(Box::new(measurement(u64::from(round)))),
@@ -49,7 +47,11 @@ fn trial(round: u32, cell: usize) -> Trial {
 }
 
 fn environment() -> Environment {
-    Environment { world: "real".to_owned(), cpus: 2, ..Environment::default() }
+    Environment {
+        cpus: 2,
+        caveats: vec![Caveat::TraceBadLines { lines: 3 }],
+        ..Environment::default()
+    }
 }
 
 #[test]
@@ -57,13 +59,21 @@ fn a_run_reads_back_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.spindle");
     let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
-    let failed = Outcome::Failed { reason: "no device".to_owned() };
-    let trials = [trial(0, 0), Trial { outcome: failed, ..trial(0, 1) }, trial(1, 0)];
+    let failed = Outcome::Failed { error: "no device".to_owned() };
+    let moved =
+        MovedSetting { name: "scheduler".to_owned(), before: "none".to_owned(), after: None };
+    let void = Outcome::Void { reason: VoidReason::SettingsMoved { moved: vec![moved] } };
+    let trials = [
+        trial(0, 0),
+        Trial { outcome: failed, ..trial(0, 1) },
+        Trial { outcome: void, ..trial(1, 1) },
+        trial(1, 0),
+    ];
     for trial in &trials {
         store.add_trial(trial).unwrap();
     }
-    let event =
-        Event { round: 1, cell: Some(1), kind: EventKind::Dropped, text: "it lost".to_owned() };
+    let cause = DropCause::Worse { rounds: 2 };
+    let event = Event { round: 1, kind: EventKind::Dropped { cell: 1, cause } };
     store.add_event(&event).unwrap();
     store.set_state(RunState::Done).unwrap();
     drop(store);
@@ -200,28 +210,42 @@ fn a_databases_transactions_read_back_as_written() {
     assert_eq!((read.operations(), read.is_response(), read.shares().len()), (2, true, 12));
 }
 
-/// A file as the first version wrote it.
-fn of_version_one(path: &std::path::Path) {
-    drop(Store::create(path, "a", 17, &environment(), &plan()).unwrap());
-    let connection = rusqlite::Connection::open(path).unwrap();
-    connection
-        .execute_batch(
-            "DROP TABLE transaction_type; DROP TABLE query; DROP TABLE retry;
-             DROP TABLE database_check; DROP TABLE event_log; DROP TABLE request; DROP TABLE head;
-             ALTER TABLE second DROP COLUMN transactions;
-             PRAGMA user_version = 1;",
-        )
-        .unwrap();
+/// Run files that older versions wrote.
+const SAMPLES: [(&str, &[u8]); 2] = [
+    ("version 1", include_bytes!("../../samples/version-1.run")),
+    ("version 2", include_bytes!("../../samples/version-2.run")),
+];
+
+fn warning_text(run: &Run) -> String {
+    match &run.trials[0].measurement().unwrap().warnings[0] {
+        Warning::Recorded { text } => text.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
-fn a_file_of_the_first_version_is_read_and_gone_on_with() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.spindle");
-    of_version_one(&path);
-    assert_eq!(Store::open(&path).unwrap().read().unwrap().trials, []);
-    let mut store = Store::open_to_resume(&path).unwrap();
-    store.add_trial(&trial(0, 0)).unwrap();
-    drop(store);
-    assert_eq!(Store::open(&path).unwrap().read().unwrap().trials, [trial(0, 0)]);
+fn files_of_older_versions_are_read_and_resumed() {
+    for (version, bytes) in SAMPLES {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.spindle");
+        std::fs::write(&path, bytes).unwrap();
+        let before = Store::open(&path).unwrap().read().unwrap();
+        assert!(before.trials.len() >= 6, "{version}: {} trials", before.trials.len());
+        assert!(warning_text(&before).contains("backlog"), "{version}");
+        assert!(matches!(before.environment.caveats[0], Caveat::Recorded { .. }), "{version}");
+        assert_eq!(before.dropped_cells(), [1], "{version}");
+        let voids = before.trials.iter().filter(|t| matches!(t.outcome, Outcome::Void { .. }));
+        assert_eq!(voids.count(), 1, "{version}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{version}: reading writes nothing");
+
+        let mut store = Store::open_to_resume(&path).unwrap();
+        assert_eq!(store.read().unwrap(), before, "{version}: an upgrade changes only the form");
+        store.add_trial(&trial(9, 0)).unwrap();
+        let event = Event { round: 9, kind: EventKind::Resumed { trials: 7 } };
+        store.add_event(&event).unwrap();
+        drop(store);
+        let after = Store::open(&path).unwrap().read().unwrap();
+        assert_eq!(after.trials.last(), Some(&trial(9, 0)), "{version}");
+        assert_eq!(after.events.last(), Some(&event), "{version}");
+    }
 }

@@ -8,6 +8,7 @@ use super::{
 use crate::{
     Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Transactions,
     Trial,
+    form::{EnvironmentForm, PlanForm},
 };
 use plan::Plan;
 use rusqlite::{Connection, Transaction, params};
@@ -62,7 +63,13 @@ impl Store {
         transaction.execute_batch(SCHEMA_OF_EVENTS)?;
         transaction.execute(
             "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
-            params![name, started_at, "running", json(environment)?, json(plan)?],
+            params![
+                name,
+                started_at,
+                "running",
+                json(&EnvironmentForm::from(environment))?,
+                json(&PlanForm::from(plan))?
+            ],
         )?;
         for (place, cell) in plan.cells.iter().enumerate() {
             transaction.execute(
@@ -88,8 +95,8 @@ impl Store {
         let transaction = self.connection.transaction()?;
         let (outcome, reason, measurement) = match &trial.outcome {
             Outcome::Valid(measurement) => ("valid", None, Some(measurement)),
-            Outcome::Void { reason } => ("void", Some(reason), None),
-            Outcome::Failed { reason } => ("failed", Some(reason), None),
+            Outcome::Void { reason } => ("void", Some(json(reason)?), None),
+            Outcome::Failed { error } => ("failed", Some(error.clone()), None),
         };
         transaction.execute(
             "INSERT INTO trial (round, cell, replica, started_at, outcome, reason, applied, span_ns,
@@ -97,9 +104,9 @@ impl Store {
              generator_busiest_permille, warnings)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
-                trial.round,
-                trial.cell as i64,
-                trial.replica,
+                trial.id.round,
+                trial.id.cell as i64,
+                trial.id.replica,
                 trial.started_at,
                 outcome,
                 reason,
@@ -120,14 +127,17 @@ impl Store {
 
     /// Adds an event.
     pub fn add_event(&mut self, event: &Event) -> Result<(), StoreError> {
-        let kind = word(&event.kind);
+        self.write_event(event).map_err(|error| self.failed(error))
+    }
+
+    fn write_event(&self, event: &Event) -> rusqlite::Result<()> {
+        let (kind, cell) = event.kind.columns();
         self.connection
             .execute(
-                "INSERT INTO event (round, cell, kind, text) VALUES (?, ?, ?, ?)",
-                params![event.round, event.cell.map(|cell| cell as i64), kind, event.text],
+                "INSERT INTO event (round, cell, kind, data) VALUES (?, ?, ?, ?)",
+                params![event.round, cell.map(|cell| cell as i64), kind, json(&event.kind)?],
             )
             .map(drop)
-            .map_err(|error| self.failed(error))
     }
 
     /// Says how the run stands.
@@ -272,7 +282,7 @@ fn write_transactions(
     Ok(())
 }
 
-fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

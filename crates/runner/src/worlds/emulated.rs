@@ -2,24 +2,24 @@
 //! world does what it does.
 
 mod pacing;
+mod target;
 
-use super::real::RealWorld;
-use crate::{Watcher, World, WorldError};
+pub use target::EmulatedTarget;
+
+use super::real::{RealSession, RealTarget};
+use crate::{Options, Session, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
 use emulate::{DataPlace, EmulateError, Emulation, SERVER_WORD, Transport, Wanted};
 use host::{Changes, Host, Setting};
 use pacing::Pacing;
-use plan::{Cell, Factor, Level, Offer, Plan, RawPlan};
-use record::{Environment, Measurement};
-use std::{path::PathBuf, sync::atomic::AtomicBool};
+use plan::{Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, Refusal, SizeLimit};
+use record::{Caveat, Environment, Measurement, TrialId, VoidReason, WorldKind};
+use std::{rc::Rc, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
 
-/// The words in front of a profile's name.
-pub const PREFIX: &str = "emulated:";
-
-/// A filesystem's file when nothing is said: it is laid out, a raw device is not.
-const FILE_USUAL: Bytes = Bytes::from_gib(1);
+/// The size of a filesystem's file when no size is named: it is laid out, a raw device is not.
+const DEFAULT_FILE: Bytes = Bytes::from_gib(1);
 
 /// The speed at which a file is laid out, for the time estimate: the transport's, the model left out.
 const LAYOUT_BYTES_PER_SECOND: u64 = 400_000_000;
@@ -33,80 +33,63 @@ pub struct EmulatedWorld {
     data: DataPlace,
     transport: Transport,
     pauses: bool,
-    raw: RawPlan,
-    /// The real world on a loop device that is not there: what can be planned without a device.
-    likeness: RealWorld,
-    up: Option<Up>,
+    options: Options,
+    /// The host as the device will find it: a loop device that is not attached yet, beside the state
+    /// folder. All that can be planned without the device.
+    host: RealTarget,
 }
 
-/// What `prepare` brought up.
-struct Up {
+/// A device that was brought up, and the trials on it. Fields are dropped in their order: what is on the
+/// device goes before the device.
+struct EmulatedSession<'a> {
+    world: &'a EmulatedWorld,
+    plan: &'a Plan,
+    /// None once everything has been taken down.
+    up: Option<Up<'a>>,
+}
+
+struct Up<'a> {
+    real: RealSession<'a>,
     emulation: Emulation,
-    real: RealWorld,
     changes: Changes,
 }
 
 impl EmulatedWorld {
-    /// Of `emulated:PROFILE`, `emulated:PROFILE,data=memory` (or a folder),
-    /// `emulated:PROFILE,transport=fuse` or `emulated:PROFILE,pauses=yes`. Changes nothing.
-    pub fn open(target: &str, raw: &RawPlan) -> Result<EmulatedWorld, WorldError> {
-        let words = target.strip_prefix(PREFIX).unwrap_or(target);
-        let mut words = words.split(',');
-        let name = words.next().unwrap_or_default();
-        let (mut data, mut transport, mut pauses) = (None, None, None);
-        for option in words {
-            match option.split_once('=') {
-                Some(("data", place)) => data = Some(place),
-                Some(("transport", word)) => {
-                    transport = Some(word.parse().map_err(WorldError::Usage)?);
-                }
-                Some(("pauses", "yes")) => pauses = Some(true),
-                Some(("pauses", "no")) => pauses = Some(false),
-                _ => {
-                    return Err(WorldError::Usage(format!(
-                        "'{option}' behind a profile is not known: write \
-                         emulated:{name},data=memory (or a folder), emulated:{name},transport=fuse, \
-                         emulated:{name},pauses=yes (or no), or leave it out"
-                    )));
-                }
-            }
-        }
+    /// Loads the profile and looks at the host; changes nothing.
+    pub fn open(target: &EmulatedTarget, options: &Options) -> Result<EmulatedWorld, WorldError> {
         for (named, what) in [
-            (raw.own_loop == Some(true), "--loop: an emulated device is a block device already"),
-            (raw.confirm.is_some(), "--confirm: an emulated device is ours, nothing is in it"),
+            (options.own_loop, "--loop: an emulated device is a block device already"),
+            (options.confirm.is_some(), "--confirm: an emulated device holds nobody's data"),
         ] {
             if named {
-                return Err(WorldError::Usage(format!("{target}: {what}: leave it out")));
+                return Err(WorldError::usage(format!("{target}: {what}: leave it out")));
             }
         }
-        let transport = Transport::choose(transport).map_err(usage)?;
-        let profile = profile::load(name).map_err(usage)?;
-        let device = profile.build(0).map_err(usage)?;
-        let state = host::state_folder().map_err(usage)?;
-        let data = match data {
-            Some("memory") => DataPlace::Memory,
-            Some(folder) if PathBuf::from(folder).is_dir() => DataPlace::Scratch(folder.into()),
-            Some(other) => {
-                return Err(WorldError::Usage(format!(
-                    "data={other}: it is neither `memory` nor a folder"
-                )));
-            }
-            None => DataPlace::Scratch(state.clone()),
-        };
-        let there = state.ancestors().find(|folder| folder.is_dir());
-        let there = there.map_or_else(|| "/".to_owned(), |it| it.to_string_lossy().into_owned());
-        let own_loop = RawPlan { own_loop: Some(true), ..raw.clone() };
+        if options.replay.is_some() {
+            return Err(WorldError::usage(format!(
+                "a trace is replayed in the simulated world only: write simulated:{}",
+                target.profile
+            )));
+        }
+        let transport = Transport::choose(target.transport).map_err(WorldError::usage)?;
+        let profile = profile::load(&target.profile).map_err(WorldError::usage)?;
+        let device = profile.build(0).map_err(WorldError::usage)?;
+        let state = host::state_folder().map_err(WorldError::usage)?;
+        let data = target.data.clone().unwrap_or_else(|| DataPlace::Scratch(state.clone()));
+        let folder = state.ancestors().find(|folder| folder.is_dir());
+        let folder = folder.unwrap_or(std::path::Path::new("/"));
+        let beside = Options { own_loop: true, ..options.clone() };
         Ok(EmulatedWorld {
-            name: name.to_owned(),
-            capacity: emulate::size_of(&profile, device.capacity().bytes(), None).map_err(usage)?,
+            name: target.profile.clone(),
+            capacity: emulate::size_of(&profile, device.capacity().bytes(), None)
+                .map_err(WorldError::usage)?,
             model_depth: device.queue_depth(),
-            pauses: pauses.unwrap_or(profile.rotates()),
+            pauses: target.pauses.unwrap_or(profile.rotates()),
             profile,
             data,
             transport,
-            raw: raw.clone(),
-            likeness: RealWorld::open(&there, &own_loop)?,
-            up: None,
+            options: options.clone(),
+            host: RealTarget::look(folder, &beside)?,
         })
     }
 
@@ -115,18 +98,13 @@ impl EmulatedWorld {
         self.transport.tags(self.model_depth)
     }
 
-    fn makes_filesystems(&self) -> bool {
-        self.raw.factors.contains_key(&Factor::Filesystem.to_string())
-    }
-
     /// The queue as the device begins with it, by the documented defaults.
     fn usual(&self) -> Result<blocklayer::Resolved, WorldError> {
         let scheduler = emulate::usual_scheduler(self.model_depth);
-        Config::new(Kernel::V6_12, self.depth()).with_scheduler(scheduler).resolve().map_err(usage)
-    }
-
-    fn up(&mut self) -> Result<&mut Up, WorldError> {
-        self.up.as_mut().ok_or_else(|| WorldError::Fatal("nothing has been prepared".to_owned()))
+        Config::new(Kernel::V6_12, self.depth())
+            .with_scheduler(scheduler)
+            .resolve()
+            .map_err(WorldError::usage)
     }
 
     /// The cell with the scheduler that it has where it names none.
@@ -139,45 +117,84 @@ impl EmulatedWorld {
         cell
     }
 
+    /// The transport, as a plan shows it.
+    fn made(&self) -> EmulatedTransport {
+        match self.transport {
+            Transport::Ublk => EmulatedTransport::Ublk,
+            Transport::FuseUring => EmulatedTransport::FuseUring,
+            Transport::Fuse => EmulatedTransport::Fuse,
+        }
+    }
+}
+
+impl<'a> EmulatedSession<'a> {
     fn bring_up(
-        &mut self,
-        plan: &Plan,
+        world: &'a EmulatedWorld,
+        plan: &'a Plan,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
-    ) -> Result<(), WorldError> {
+    ) -> Result<EmulatedSession<'a>, WorldError> {
         let words: Vec<String> = std::env::args().collect();
-        let program = std::env::current_exe()
-            .map_err(|error| WorldError::Fatal(format!("this program's own file: {error}")))?;
         let wanted = Wanted {
-            program,
+            program: std::env::current_exe().map_err(WorldError::fatal)?,
             words: vec![SERVER_WORD.to_owned()],
-            profile: self.name.clone(),
+            profile: world.name.clone(),
             seed: plan.seed,
             size: None,
-            data: self.data.clone(),
-            transport: Some(self.transport),
-            pauses: Some(self.pauses),
+            data: world.data.clone(),
+            transport: Some(world.transport),
+            pauses: Some(world.pauses),
         };
-        let mut changes = Changes::begin(&Host::here(), &words.join(" ")).map_err(fatal)?;
+        let mut changes =
+            Changes::begin(&Host::here(), &words.join(" ")).map_err(WorldError::fatal)?;
         let mut emulation = Emulation::start(&mut changes, &wanted).map_err(explain)?;
         emulation.bypass(true).map_err(explain)?;
-        let raw = RawPlan {
+        let options = Options {
             confirm: Some(emulation.confirmation.clone()),
-            own_loop: None,
-            ..self.raw.clone()
+            own_loop: false,
+            ..world.options.clone()
         };
-        let mut real = RealWorld::open(&emulation.node.to_string_lossy(), &raw)?;
-        real.leave_sparse();
-        let prepared = real.prepare(plan, stop, watcher);
-        self.up = Some(Up { emulation, real, changes });
-        prepared
+        let mut target = RealTarget::look(&emulation.node, &options)?;
+        target.sparse = true;
+        let real = RealSession::prepare(Rc::new(target), plan, stop, watcher)?;
+        Ok(EmulatedSession { world, plan, up: Some(Up { real, emulation, changes }) })
+    }
+
+    fn up(&mut self) -> Result<&mut Up<'a>, WorldError> {
+        self.up.as_mut().ok_or_else(|| WorldError::fatal("the session has ended"))
+    }
+
+    /// Takes everything down; does nothing the second time.
+    fn end(&mut self) -> Result<(), WorldError> {
+        let Some(Up { real, mut emulation, changes }) = self.up.take() else { return Ok(()) };
+        // Unmounting writes back what is cached: that takes no time of the model's. A server that has
+        // died does not answer.
+        let _no_answer = emulation.bypass(true);
+        let restored = Box::new(real).finish();
+        drop(emulation);
+        let report = changes.finish().map_err(WorldError::fatal)?;
+        match report.is_complete() {
+            true => restored,
+            false => Err(WorldError::left_behind(&report)),
+        }
+    }
+}
+
+impl Drop for EmulatedSession<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to tell; what fails stays in the journal, for `spindle undo`.
+        let _in_the_journal = self.end();
     }
 }
 
 impl World for EmulatedWorld {
-    fn offer(&mut self) -> Result<Offer, WorldError> {
+    fn kind(&self) -> WorldKind {
+        WorldKind::Emulated
+    }
+
+    fn offer(&self) -> Result<Offer, WorldError> {
         let usual = self.usual()?;
-        let mut offer = self.likeness.offer()?;
+        let mut offer = self.host.offer()?;
         offer.own_loop = false;
         for (name, value) in usual.tunables.iter() {
             let scheduler = usual.scheduler.to_owned();
@@ -189,11 +206,13 @@ impl World for EmulatedWorld {
         if let Some(wbt) = offer.current.get_mut(&Factor::WbtLatUsec) {
             *wbt = level(if self.profile.rotates() { 75_000 } else { 2_000 });
         }
-        let (limit, why) = (self.capacity, format!("{} has {}", self.profile.name, self.capacity));
-        if self.makes_filesystems() {
+        let limit = self.capacity;
+        let why =
+            SizeLimit::Capacity { device: self.profile.name.clone(), size: limit, journal: None };
+        if self.options.makes_filesystems {
             // Files are laid out, in data that take room.
             offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
-            offer.size_usual = FILE_USUAL.min(Bytes(limit.0 / 2));
+            offer.size_usual = DEFAULT_FILE.min(Bytes(limit.0 / 2));
             let room = offer.size_limit.take().filter(|_| self.data != DataPlace::Memory);
             offer.size_limit = room.filter(|(room, _)| *room < limit).or(Some((limit, why)));
         } else {
@@ -205,71 +224,53 @@ impl World for EmulatedWorld {
         Ok(offer)
     }
 
-    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
+    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal> {
         let cell = self.with_scheduler(cell);
         let number = |factor| cell.level(factor).and_then(|level| level.0.parse::<u32>().ok());
         let none = cell.level(&Factor::Scheduler).is_some_and(|level| level.0 == "none");
-        if let Some(asked) = number(&Factor::NrRequests).filter(|it| none && *it > self.depth()) {
-            return Some(format!(
-                "without a scheduler nr_requests cannot exceed the device's tags: {} has {}, and \
-                 {asked} were asked",
-                self.profile.name,
-                self.depth()
-            ));
+        match number(&Factor::NrRequests).filter(|it| none && *it > self.depth()) {
+            Some(nr_requests) => Some(Refusal::MoreThanTags {
+                device: self.profile.name.clone(),
+                tags: self.depth(),
+                nr_requests,
+            }),
+            None => self.host.refuse(plan, &cell),
         }
-        self.likeness.refuse(plan, &cell)
     }
 
-    fn intentions(&self, plan: &Plan) -> Vec<String> {
-        let place = match &self.data {
-            DataPlace::Memory => "memory".to_owned(),
-            DataPlace::Scratch(folder) | DataPlace::File(folder) => {
-                format!("a sparse scratch file in {}", folder.display())
-            }
-        };
-        let made = match self.transport {
-            Transport::Ublk => "a ublk device",
-            Transport::FuseUring => {
-                "a FUSE mount (its io_uring switched on for that moment), a loop device"
-            }
-            Transport::Fuse => "a FUSE mount, a loop device",
-        };
-        let mut all = vec![format!(
-            "bring up an emulated {} ({}): a server process, {made}, its data in {place}; and take them \
-             down in the end",
-            self.profile.name, self.capacity
-        )];
-        // Of what the real world intends, its scratch file and its loop device are not made.
-        let made = ["lay out", "attach"];
-        let theirs = self.likeness.intentions(plan).into_iter();
-        all.extend(theirs.filter(|it| !made.iter().any(|word| it.starts_with(word))));
+    fn intentions(&self, plan: &Plan) -> Vec<Intention> {
+        let mut all = vec![Intention::Emulate {
+            profile: self.profile.name.clone(),
+            size: self.capacity,
+            transport: self.made(),
+            data: match &self.data {
+                DataPlace::Memory => None,
+                DataPlace::Scratch(folder) | DataPlace::File(folder) => Some(folder.clone()),
+            },
+        }];
+        all.extend(self.host.intentions_beside_scratch(plan));
         all
     }
 
-    fn describe(&mut self, plan: &Plan) -> Result<Environment, WorldError> {
-        let host = self.likeness.describe(plan)?;
+    fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {
+        let host = self.host.describe(plan)?;
         let usual = self.usual()?;
         let rotates = u8::from(self.profile.rotates()).to_string();
-        let mut caveats = vec![format!(
-            "the device is a model ({}), paced in wall time behind {}; its data are real, the model \
-             begins each trial as new",
-            self.profile.name,
-            self.transport.title()
-        )];
+        let transport = self.transport.title().to_owned();
+        let mut caveats = vec![Caveat::EmulatedModel {
+            profile: self.profile.name.clone(),
+            transport: transport.clone(),
+        }];
         if self.model_depth > self.depth() {
-            caveats.push(format!(
-                "the model takes {} commands, of which {} {} at once",
-                self.model_depth,
-                match self.transport {
-                    Transport::Ublk => "ublk passes",
-                    Transport::FuseUring | Transport::Fuse => "a loop device passes",
-                },
-                self.depth()
-            ));
+            caveats.push(Caveat::FewerTags {
+                model: self.model_depth,
+                passed: self.depth(),
+                transport,
+            });
         }
-        caveats.extend(of_the_machine(&host.inspection));
+        caveats.extend(host.caveats.iter().filter(|caveat| is_of_the_machine(caveat)).cloned());
         Ok(Environment {
-            world: "emulated".to_owned(),
+            world: self.kind(),
             target: plan.target.clone(),
             device: format!(
                 "emulated {} ({}, {}) over {}",
@@ -300,18 +301,21 @@ impl World for EmulatedWorld {
         })
     }
 
-    fn prepare(
-        &mut self,
-        plan: &Plan,
+    fn prepare<'a>(
+        &'a self,
+        plan: &'a Plan,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
-    ) -> Result<(), WorldError> {
-        self.bring_up(plan, stop, watcher)
+    ) -> Result<Box<dyn Session + 'a>, WorldError> {
+        Ok(Box::new(EmulatedSession::bring_up(self, plan, stop, watcher)?))
     }
+}
 
-    fn apply(&mut self, plan: &Plan, cell: &Cell) -> Result<(), WorldError> {
-        let cell = self.with_scheduler(cell);
-        let usual = emulate::usual_requests(self.depth());
+impl Session for EmulatedSession<'_> {
+    fn apply(&mut self, cell: &Cell) -> Result<(), WorldError> {
+        let (world, plan) = (self.world, self.plan);
+        let cell = world.with_scheduler(cell);
+        let default = emulate::usual_requests(world.depth());
         let Up { emulation, real, changes } = self.up()?;
         // Making a filesystem and laying out its file take no time of the model's.
         emulation.bypass(true).map_err(explain)?;
@@ -319,18 +323,18 @@ impl World for EmulatedWorld {
             // A cell without a scheduler may have changed how many tags are in use.
             emulation.use_own_tags(changes).map_err(explain)?;
         }
-        real.apply(plan, &cell)?;
+        real.apply(&cell)?;
         let scheduler = cell.level(&Factor::Scheduler).is_some_and(|level| level.0 != "none");
         if plan.sets_host() && scheduler && cell.level(&Factor::NrRequests).is_none() {
             // What a device with so many tags would begin with; a loop device goes by all its own.
-            let set = changes.set(emulation.number, &Setting::NrRequests, &usual.to_string());
-            set.map_err(|error| WorldError::Trial(error.to_string()))?;
+            let set = changes.set(emulation.number, &Setting::NrRequests, &default.to_string());
+            set.map_err(WorldError::trial)?;
         }
         emulation.bypass(false).map_err(explain)
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
-        let depth = self.depth();
+        let depth = self.world.depth();
         let mut all = self.up()?.real.settings()?;
         all.push(("device/queue_depth".to_owned(), depth.to_string()));
         Ok(all)
@@ -338,70 +342,46 @@ impl World for EmulatedWorld {
 
     fn measure(
         &mut self,
-        plan: &Plan,
-        cell: &Cell,
-        seed: u64,
+        trial: TrialId,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
+        let plan = self.plan;
         let Up { emulation, real, .. } = self.up()?;
-        // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        emulation.reset(seed).map_err(explain)?;
+        // As new for each trial: what one leaves behind in a cache must not reach the next.
+        emulation.reset(trial.seed(plan.seed)).map_err(explain)?;
         let mut pacing = Pacing::of(emulation, watcher);
-        let measured = real.measure(plan, cell, seed, stop, &mut pacing);
-        let told = pacing.end();
+        let measured = real.measure(trial, stop, &mut pacing);
+        let paced = pacing.end();
         let mut measurement = measured?;
-        let told = told.map_err(explain)?;
-        if let Some(reason) = told.void(plan.margin) {
-            return Err(WorldError::Void(reason));
+        let paced = paced.map_err(explain)?;
+        if let Some(late) = paced.too_late(plan.margin) {
+            return Err(WorldError::Void(VoidReason::CompletionsLate(late)));
         }
-        told.enter(&mut measurement);
+        paced.enter(&mut measurement);
         Ok(measurement)
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
-        let Some(Up { mut emulation, mut real, changes }) = self.up.take() else { return Ok(()) };
-        // Unmounting writes back what is cached: in no time of the model's.
-        let _dead_servers_answer_nothing = emulation.bypass(true);
-        let restored = real.restore();
-        drop(emulation);
-        let report = changes.finish().map_err(fatal)?;
-        if report.is_complete() {
-            return restored;
-        }
-        Err(super::left_behind(&report, "taken down"))
+    fn finish(mut self: Box<Self>) -> Result<(), WorldError> {
+        self.end()
     }
 }
 
-/// The host's traps that concern a device whose data are a server's: not those of the storage below.
-fn of_the_machine(inspection: &serde_json::Value) -> Vec<String> {
-    const THEIRS: [&str; 4] = ["unfinished-run", "group-limit", "busy-host", "steal"];
-    let traps = inspection["traps"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let word = |trap: &serde_json::Value, name: &str| trap[name].as_str().map(str::to_owned);
-    traps
-        .iter()
-        .filter(|trap| word(trap, "id").is_some_and(|id| THEIRS.contains(&id.as_str())))
-        .filter_map(|trap| Some(format!("{} ({})", word(trap, "title")?, word(trap, "evidence")?)))
-        .collect()
+/// Whether a caveat concerns a device whose data are a server's: a trap of the machine, not of the
+/// storage below.
+fn is_of_the_machine(caveat: &Caveat) -> bool {
+    const OF_THE_MACHINE: [&str; 4] = ["unfinished-run", "group-limit", "busy-host", "steal"];
+    matches!(caveat, Caveat::Trap { id, .. } if OF_THE_MACHINE.contains(&id.as_str()))
 }
 
 fn level(value: impl ToString) -> Level {
     Level(value.to_string())
 }
 
-/// The user's words do not fit.
-fn usage(error: impl std::fmt::Display) -> WorldError {
-    WorldError::Usage(error.to_string())
-}
-
-fn fatal(error: host::Error) -> WorldError {
-    WorldError::Fatal(error.to_string())
-}
-
 fn explain(error: EmulateError) -> WorldError {
     match error {
-        EmulateError::Usage(text) => WorldError::Usage(text),
-        other => WorldError::Fatal(other.to_string()),
+        EmulateError::Usage(_) => WorldError::usage(error),
+        other => WorldError::fatal(other),
     }
 }
 

@@ -4,28 +4,27 @@ mod recorded;
 mod target;
 mod together;
 
-use crate::{Goon, Live, Measured, Phase, Wanted, Watcher, World, WorldError};
+pub use target::SimulatedTarget;
+
+use crate::{Live, Measured, Options, Phase, Session, Watcher, World, WorldError};
 use blocklayer::Config;
 use device::{
     Device, Profile, SpecError,
     profile::{self, Kind},
 };
-use plan::{Cell, Factor, Level, Mechanism, Offer, Plan, RawPlan, Without};
-use record::{Environment, Measurement};
+use plan::{Cell, Factor, Intention, Level, Mechanism, Offer, Plan, Refusal, SizeLimit, Without};
+use record::{Caveat, Environment, Measurement, TrialId, WorldKind};
 use simulate::{
     Chance, Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, refuse_job,
-    run_striped,
+    SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, run_striped,
 };
 use std::{
     collections::BTreeMap,
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, Ordering},
 };
-use target::{Target, chance_text};
+use target::chance_text;
 use units::{Bytes, Nanos, Sectors};
-
-/// The words in front of a profile's name.
-pub const PREFIX: &str = "simulated:";
 
 /// A device that takes more commands than this at once is taken for one with several hardware
 /// queues: no SCSI or SATA queue is so deep.
@@ -35,15 +34,15 @@ const ONE_QUEUE_DEPTH: u32 = 256;
 const NVME_QUEUES: u32 = 8;
 
 /// Requests whose lives an event log keeps at most: some megabytes of a run file a cell.
-const LOG_MOST: u32 = 20_000;
+const MAX_LOGGED_REQUESTS: u32 = 20_000;
 
 /// `wbt_lat_usec` as the kernel begins with it: before a disk, and before anything else.
-const WBT_USUAL: [u64; 2] = [75_000, 2_000];
+const DEFAULT_WBT_USEC: [u64; 2] = [75_000, 2_000];
 
 /// A profile behind a block layer.
 pub struct SimulatedWorld {
     profile: Profile,
-    target: Target,
+    target: SimulatedTarget,
     capacity: Sectors,
     depth: u32,
     /// What is replayed in place of a job.
@@ -52,7 +51,13 @@ pub struct SimulatedWorld {
     threads: usize,
     /// A filesystem is made in every cell or in some.
     filesystems: bool,
-    /// The settings that hold, once a cell was applied.
+}
+
+/// Trials of one plan.
+struct SimulatedSession<'a> {
+    world: &'a SimulatedWorld,
+    plan: &'a Plan,
+    /// The settings of the last cell that was applied.
     applied: Option<Queue>,
 }
 
@@ -66,32 +71,30 @@ struct Queue {
 }
 
 impl SimulatedWorld {
-    /// Of `simulated:PROFILE`, `simulated:PROFILE@KERNEL`, with options behind commas.
-    pub fn open(target: &str, raw: &RawPlan) -> Result<SimulatedWorld, WorldError> {
-        if raw.own_loop == Some(true) {
-            return Err(WorldError::Usage(format!(
-                "{target}: a loop device stands before real disks only: leave that flag out"
+    /// Loads the profile, and the trace that is replayed.
+    pub fn open(target: &SimulatedTarget, options: &Options) -> Result<SimulatedWorld, WorldError> {
+        if options.own_loop {
+            return Err(WorldError::usage(format!(
+                "{target}: --loop is for real disks only: leave it out"
             )));
         }
-        if let Some(cache) = raw.page_cache.filter(|cache| *cache < PAGE_CACHE_LEAST) {
-            return Err(WorldError::Usage(format!(
-                "a page cache of {cache} is too small: write at least {PAGE_CACHE_LEAST}"
+        if let Some(cache) = options.page_cache.filter(|cache| *cache < PAGE_CACHE_LEAST) {
+            return Err(WorldError::usage(format!(
+                "a page cache of {cache} is too small: use at least {PAGE_CACHE_LEAST}"
             )));
         }
-        let target = Target::parse(target)?;
-        let profile = profile::load(&target.profile).map_err(usage)?;
+        let profile = profile::load(&target.profile).map_err(WorldError::usage)?;
         target.check(&profile)?;
         let mut world = SimulatedWorld {
             capacity: Sectors(0),
             depth: 0,
-            trace: raw.replay.as_ref().map(recorded::load).transpose()?,
-            threads: together::threads(raw)?,
-            filesystems: raw.factors.contains_key(&Factor::Filesystem.to_string()),
-            applied: None,
+            trace: options.replay.as_ref().map(recorded::load).transpose()?,
+            threads: together::threads(options)?,
+            filesystems: options.makes_filesystems,
             profile,
-            target,
+            target: target.clone(),
         };
-        let (devices, _) = world.devices(0, &Without::default()).map_err(usage)?;
+        let (devices, _) = world.devices(0, &Without::default()).map_err(WorldError::usage)?;
         world.capacity = Sectors(devices.iter().map(|device| device.capacity().0).sum());
         let depth = devices.first().map_or(1, |device| device.queue_depth());
         world.depth = world.target.depth.map_or(depth, |most| most.min(depth));
@@ -134,25 +137,29 @@ impl SimulatedWorld {
         }
         Queue {
             read_ahead_kib: READ_AHEAD_USUAL.0 / 1024,
-            wbt_usec: WBT_USUAL[usize::from(!config.rotational)],
+            wbt_usec: DEFAULT_WBT_USEC[usize::from(!config.rotational)],
             without: Without::default(),
             config,
         }
     }
 
     /// The settings that a cell asks for.
-    fn queue(&self, cell: &Cell) -> Result<Queue, String> {
+    fn queue(&self, cell: &Cell) -> Result<Queue, Refusal> {
         let mut queue = self.usual();
         let config = &mut queue.config;
         let mut wbt = None;
         for (factor, Level(text)) in &cell.levels {
-            let number =
-                || text.parse().map_err(|_| format!("{factor} '{text}' is not a whole number"));
+            let refused =
+                |message: String| Refusal::Setting { setting: factor.to_string(), message };
+            let number = || {
+                text.parse()
+                    .map_err(|_| refused(format!("{factor} '{text}' is not a whole number")))
+            };
             match factor {
                 Factor::Scheduler => config.scheduler = Some(text.clone()),
                 Factor::NrRequests => {
                     let value = text.parse().map_err(|_| {
-                        format!("{factor} '{text}' is not a whole number below 2^32")
+                        refused(format!("{factor} '{text}' is not a whole number below 2^32"))
                     })?;
                     config.nr_requests = Some(value);
                 }
@@ -161,7 +168,11 @@ impl SimulatedWorld {
                 }
                 Factor::ReadAheadKb => queue.read_ahead_kib = number()?,
                 Factor::WbtLatUsec => wbt = Some(number()?),
-                Factor::Without => queue.without = text.parse().map_err(|e| format!("{e}"))?,
+                Factor::Without => {
+                    queue.without = text
+                        .parse()
+                        .map_err(|error: plan::WordError| refused(error.to_string()))?;
+                }
                 _ => {}
             }
         }
@@ -173,29 +184,32 @@ impl SimulatedWorld {
         if queue.without.has(Mechanism::ColdDrives) {
             config.depth = UNLIMITED;
         }
-        let resolved = config.resolve().map_err(|error| error.to_string())?;
+        let resolved = config.resolve().map_err(|error| Refusal::Setting {
+            setting: "queue".to_owned(),
+            message: error.to_string(),
+        })?;
         // Entering bfq turns throttling off, unless it was set by hand.
         let usual = if resolved.scheduler == "bfq" { 0 } else { queue.wbt_usec };
         queue.wbt_usec = wbt.unwrap_or(usual);
         Ok(queue)
     }
 
-    /// Why nothing can be switched off that this target does not have.
-    fn refuse_without(&self, without: &Without) -> Option<String> {
+    /// Why a mechanism that this target does not have cannot be switched off.
+    fn refuse_without(&self, without: &Without) -> Option<Refusal> {
         let array = matches!(self.profile.kind, Kind::Array { .. }) && !self.target.lvm;
-        let name = &self.profile.name;
-        if without.has(Mechanism::ColdDrives) && !array {
-            return Some(format!(
-                "without cold-drives: {name} is not several drives behind one queue"
-            ));
-        }
-        (without.has(Mechanism::Rotation) && !self.profile.rotates())
-            .then(|| format!("without rotation: nothing turns in {name}"))
+        let missing =
+            [(Mechanism::ColdDrives, array), (Mechanism::Rotation, self.profile.rotates())];
+        let (mechanism, _) =
+            missing.into_iter().find(|(mechanism, has)| without.has(*mechanism) && !has)?;
+        Some(Refusal::NoSuchMechanism {
+            device: self.profile.name.clone(),
+            mechanism: mechanism.to_string(),
+        })
     }
 
-    fn stack(&self, plan: &Plan, cell: &Cell, queue: &Queue) -> Result<Stack, String> {
+    fn stack(&self, plan: &Plan, cell: &Cell, queue: &Queue) -> Result<Stack, plan::WordError> {
         let filesystem = match cell.level(&Factor::Filesystem) {
-            Some(Level(word)) => Some(word.parse().map_err(|e| format!("{e}"))?),
+            Some(Level(word)) => Some(word.parse()?),
             None => None,
         };
         Ok(Stack {
@@ -207,48 +221,62 @@ impl SimulatedWorld {
         })
     }
 
-    /// What is missing here, and why.
-    fn missing(&self) -> BTreeMap<Factor, String> {
-        let mut missing = BTreeMap::from([(
-            Factor::Engine,
-            "no engine makes the load in the simulated world: its clients are simulated too"
-                .to_owned(),
-        )]);
+    /// Factors that cannot be set here, and why.
+    fn missing(&self) -> BTreeMap<Factor, Refusal> {
+        let mut missing = BTreeMap::from([(Factor::Engine, Refusal::NoEngineWhenSimulated)]);
         if !self.target.kernel.multi_queue() {
-            let reason = format!(
-                "write-back throttling is modelled at kernels 6.12 and 6.18, not at {}",
-                self.target.kernel
-            );
-            missing.insert(Factor::WbtLatUsec, reason);
+            let refusal = Refusal::NotInKernel {
+                modelled: "6.12 and 6.18".to_owned(),
+                kernel: self.target.kernel.to_string(),
+            };
+            missing.insert(Factor::WbtLatUsec, refusal);
         }
         missing
     }
 }
 
 impl SimulatedWorld {
-    /// `first`, and what is to be known of the trace.
-    fn caveats(&self, mut first: Vec<String>) -> Vec<String> {
-        first.extend(self.trace.iter().flat_map(recorded::caveats));
-        first
+    /// Whether a cell is possible.
+    fn check(&self, plan: &Plan, cell: &Cell) -> Result<(), Refusal> {
+        let workload_error = |message: String| Refusal::Workload { message };
+        recorded::check(self.trace.as_ref(), plan, cell)?;
+        let queue = self.queue(cell)?;
+        if let Some(refusal) = self.refuse_without(&queue.without) {
+            return Err(refusal);
+        }
+        let filesystem = cell.level(&Factor::Filesystem).map(|Level(word)| word.parse());
+        if let Some(Ok(filesystem)) = filesystem
+            && let Some(refusal) = refuse_filesystem(&filesystem)
+        {
+            return Err(refusal);
+        }
+        let (workload, _) =
+            plan.workload_of(cell).map_err(|error| workload_error(error.to_string()))?;
+        Database::of(&workload).map_err(|error| workload_error(error.to_string()))?;
+        for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
+            job.check().map_err(|error| workload_error(error.to_string()))?;
+            if job.block_size > plan.size {
+                return Err(Refusal::BlockTooLarge { block: job.block_size, span: plan.size });
+            }
+        }
+        Ok(())
     }
 
     /// One trial. It depends on nothing but what it is given.
     fn simulate(
         &self,
         plan: &Plan,
-        cell: &Cell,
-        seed: u64,
+        trial: TrialId,
         stop: &AtomicBool,
         each_second: &mut dyn FnMut(&Progress),
     ) -> Result<Measurement, WorldError> {
-        let trial = |error: &dyn std::fmt::Display| WorldError::Trial(error.to_string());
-        let (workload, _) = plan.workload_of(cell).map_err(|error| trial(&error))?;
-        let mut queue = self.queue(cell).map_err(WorldError::Trial)?;
+        let (cell, seed) = (&plan.cells[trial.cell], trial.seed(plan.seed));
+        let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
+        let mut queue = self.queue(cell).map_err(WorldError::trial)?;
         queue.config.seed = seed;
-        let stack = self.stack(plan, cell, &queue).map_err(WorldError::Trial)?;
-        // As new for each trial: what one leaves behind in a cache is nothing to the next.
-        let (devices, striping) =
-            self.devices(seed, &queue.without).map_err(|error| trial(&error))?;
+        let stack = self.stack(plan, cell, &queue).map_err(WorldError::trial)?;
+        // As new for each trial: what one leaves behind in a cache must not reach the next.
+        let (devices, striping) = self.devices(seed, &queue.without).map_err(WorldError::trial)?;
         let spec = Spec {
             workload: &workload,
             queue: &queue.config,
@@ -259,15 +287,17 @@ impl SimulatedWorld {
             turnaround: self.target.turnaround,
             seed,
             replay: recorded::spec(self.trace.as_ref(), &workload),
-            // The first round's first trial of each cell has the plan's own seed.
-            log_requests: if plan.events && seed == plan.seed { LOG_MOST } else { 0 },
+            log_requests: match plan.events && trial.round == 0 && trial.replica == 0 {
+                true => MAX_LOGGED_REQUESTS,
+                false => 0,
+            },
         };
         let simulated = run_striped(&spec, devices, striping, stop, each_second);
         match simulated {
             Ok(simulated) => Ok(simulated.measurement),
             Err(SimulateError::Stopped) => Err(WorldError::Interrupted),
             Err(_) if stop.load(Ordering::Relaxed) => Err(WorldError::Interrupted),
-            Err(error) => Err(trial(&error)),
+            Err(error) => Err(WorldError::trial(error)),
         }
     }
 }
@@ -276,9 +306,13 @@ impl SimulatedWorld {
 const UNLIMITED: u32 = 1 << 20;
 
 impl World for SimulatedWorld {
-    fn offer(&mut self) -> Result<Offer, WorldError> {
+    fn kind(&self) -> WorldKind {
+        WorldKind::Simulated
+    }
+
+    fn offer(&self) -> Result<Offer, WorldError> {
         let queue = self.usual();
-        let usual = queue.config.resolve().map_err(usage)?;
+        let usual = queue.config.resolve().map_err(WorldError::usage)?;
         let schedulers = self.target.kernel.schedulers();
         let mut current = BTreeMap::from([
             (Factor::Scheduler, level(usual.scheduler)),
@@ -300,11 +334,11 @@ impl World for SimulatedWorld {
             missing: self.missing(),
             size_limit: Some((
                 capacity,
-                format!(
-                    "{} has {capacity}{}",
-                    self.profile.name,
-                    if self.filesystems { " beside the filesystem's journal" } else { "" }
-                ),
+                SizeLimit::Capacity {
+                    device: self.profile.name.clone(),
+                    size: capacity,
+                    journal: self.filesystems.then_some(JOURNAL.bytes()),
+                },
             )),
             size_usual: capacity,
             own_loop: false,
@@ -314,48 +348,18 @@ impl World for SimulatedWorld {
         })
     }
 
-    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<String> {
-        if let Some(reason) = recorded::refuse(self.trace.as_ref(), plan, cell) {
-            return Some(reason);
-        }
-        let queue = match self.queue(cell) {
-            Ok(queue) => queue,
-            Err(reason) => return Some(reason),
-        };
-        if let Some(reason) = self.refuse_without(&queue.without) {
-            return Some(reason);
-        }
-        let filesystem = cell.level(&Factor::Filesystem).map(|Level(word)| word.parse());
-        if let Some(Ok(filesystem)) = filesystem
-            && let Some(reason) = refuse_filesystem(&filesystem)
-        {
-            return Some(reason);
-        }
-        let workload = match plan.workload_of(cell) {
-            Ok((workload, _)) => workload,
-            Err(error) => return Some(error.to_string()),
-        };
-        if let Err(reason) = Database::of(&workload) {
-            return Some(reason);
-        }
-        [Some(&workload.job), workload.background.as_ref()].into_iter().flatten().find_map(|job| {
-            refuse_job(job).or_else(|| {
-                (job.block_size > plan.size).then(|| {
-                    format!("a block of {} does not fit into {}", job.block_size, plan.size)
-                })
-            })
-        })
+    fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal> {
+        self.check(plan, cell).err()
     }
 
-    fn intentions(&self, _: &Plan) -> Vec<String> {
-        vec![format!(
-            "simulate {} behind the block layer of Linux {}, in virtual time; this host's storage \
-             is not touched",
-            self.profile.name, self.target.kernel
-        )]
+    fn intentions(&self, _: &Plan) -> Vec<Intention> {
+        vec![Intention::Simulate {
+            profile: self.profile.name.clone(),
+            kernel: self.target.kernel.to_string(),
+        }]
     }
 
-    fn describe(&mut self, plan: &Plan) -> Result<Environment, WorldError> {
+    fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
@@ -377,8 +381,10 @@ impl World for SimulatedWorld {
         }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
+        let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
+        caveats.extend(self.trace.iter().flat_map(recorded::caveats));
         Ok(Environment {
-            world: "simulated".to_owned(),
+            world: self.kind(),
             spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
             hostname: "simulated".to_owned(),
             kernel: self.target.kernel.to_string(),
@@ -393,11 +399,7 @@ impl World for SimulatedWorld {
                 self.capacity.bytes()
             ),
             settings,
-            caveats: self.caveats(vec![format!(
-                "models computed these figures, in virtual time; between a completion and its next \
-                 request a client takes {turnaround}; what is buffered goes through a page cache of \
-                 {page_cache}"
-            )]),
+            caveats,
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,
@@ -417,54 +419,59 @@ impl World for SimulatedWorld {
         })
     }
 
-    fn prepare(&mut self, _: &Plan, _: &AtomicBool, _: &mut dyn Watcher) -> Result<(), WorldError> {
-        Ok(())
+    fn prepare<'a>(
+        &'a self,
+        plan: &'a Plan,
+        _: &AtomicBool,
+        _: &mut dyn Watcher,
+    ) -> Result<Box<dyn Session + 'a>, WorldError> {
+        Ok(Box::new(SimulatedSession { world: self, plan, applied: None }))
     }
+}
 
-    fn apply(&mut self, _: &Plan, cell: &Cell) -> Result<(), WorldError> {
-        self.applied = Some(self.queue(cell).map_err(WorldError::Trial)?);
+impl Session for SimulatedSession<'_> {
+    fn apply(&mut self, cell: &Cell) -> Result<(), WorldError> {
+        self.applied = Some(self.world.queue(cell).map_err(WorldError::trial)?);
         Ok(())
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
-        settings_of(&self.applied.clone().unwrap_or_else(|| self.usual()))
+        settings_of(&self.applied.clone().unwrap_or_else(|| self.world.usual()))
     }
 
     fn measure(
         &mut self,
-        plan: &Plan,
-        cell: &Cell,
-        seed: u64,
+        trial: TrialId,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        self.simulate(plan, cell, seed, stop, &mut |progress| {
-            watcher.live(&live_of(progress, plan.timing.warmup));
+        let warmup = self.plan.timing.warmup;
+        self.world.simulate(self.plan, trial, stop, &mut |progress| {
+            watcher.live(&live_of(progress, warmup));
         })
     }
 
-    fn at_once(&self) -> usize {
-        self.threads
+    fn concurrency(&self) -> usize {
+        self.world.threads
     }
 
     fn measure_all(
         &mut self,
-        plan: &Plan,
-        trials: &[Wanted],
+        trials: &[TrialId],
         stop: &AtomicBool,
-        done: &mut dyn FnMut(usize, Measured) -> Goon,
+        done: &mut dyn FnMut(usize, Measured) -> ControlFlow<()>,
     ) {
-        together::measure_all(self, plan, trials, stop, done);
+        together::measure_all(self.world, self.plan, trials, stop, done);
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
+    fn finish(self: Box<Self>) -> Result<(), WorldError> {
         Ok(())
     }
 }
 
 /// By the kernel's names, as they stand below a device's `queue` folder.
 fn settings_of(queue: &Queue) -> Result<Vec<(String, String)>, WorldError> {
-    let config = queue.config.resolve().map_err(usage)?;
+    let config = queue.config.resolve().map_err(WorldError::usage)?;
     let mut settings = vec![
         ("scheduler".to_owned(), config.scheduler.to_owned()),
         ("nr_requests".to_owned(), config.nr_requests.to_string()),
@@ -504,9 +511,4 @@ fn live_of(progress: &Progress, warmup: Nanos) -> Live {
 
 fn level(value: impl ToString) -> Level {
     Level(value.to_string())
-}
-
-/// The user's words do not fit.
-fn usage(error: impl std::fmt::Display) -> WorldError {
-    WorldError::Usage(error.to_string())
 }

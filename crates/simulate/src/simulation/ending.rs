@@ -4,7 +4,7 @@ use super::{Simulated, Simulation};
 use crate::client::Operation;
 use crate::warnings::{warn, warn_of_backlog};
 use device::Device;
-use record::{CounterSample, Measurement};
+use record::{CounterSample, JobRole, Measurement};
 use units::Nanos;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
@@ -16,7 +16,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let oldest: Vec<Nanos> = (0..self.tallies.len()).map(|job| self.oldest(job)).collect();
         let open: Vec<bool> = self.crowd.rules.iter().map(|rules| rules.open).collect();
         let mut jobs = Vec::new();
-        let roles = ["the job", "the background job"];
+        let roles = [JobRole::Measured, JobRole::Background];
         let mut transactions = None;
         for (at, tally) in self.tallies.into_iter().enumerate() {
             let (job, of_database) = tally.measurement();

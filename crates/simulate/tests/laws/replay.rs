@@ -112,7 +112,7 @@ proptest! {
             prop_assert_eq!(job.operations(), requests.len() as u64);
             let reads = requests.iter().filter(|request| request.3).count() as u64;
             prop_assert_eq!(job.reads.operations, reads);
-            prop_assert_eq!(&one.measurement.warnings, &Vec::<String>::new());
+            prop_assert_eq!(&one.measurement.warnings, &Vec::<record::Warning>::new());
             let two = replayed(&trace, mode, outstanding, drives);
             prop_assert_eq!(one.event_hash(), two.event_hash());
         }

@@ -4,7 +4,7 @@ use super::SECOND;
 use crate::{Live, Phase, Watcher};
 use emulate::{EmulateError, Emulation, Sight, processor_share, spun_taken_share};
 use plan::Plan;
-use record::{Measurement, Trial};
+use record::{Event, LateCompletions, LateStatistic, Measurement, Trial, TrialId, Warning};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
 
@@ -17,8 +17,8 @@ pub struct Pacing<'a> {
     failed: Option<EmulateError>,
 }
 
-/// What was told of a trial.
-pub struct Told {
+/// How a trial was paced.
+pub struct Paced {
     /// Of all of its measured part.
     pub last: Sight,
     samples: Vec<BTreeMap<String, f64>>,
@@ -31,10 +31,10 @@ impl<'a> Pacing<'a> {
     }
 
     /// Ends with it.
-    pub fn end(self) -> Result<Told, EmulateError> {
+    pub fn end(self) -> Result<Paced, EmulateError> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(Told { last: self.emulation.look()?, samples: self.samples }),
+            None => Ok(Paced { last: self.emulation.look()?, samples: self.samples }),
         }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Pacing<'a> {
 }
 
 /// Below this many percent of idle processors, clients and kernel wait for one.
-const IDLE_LEAST: f64 = 5.0;
+const MIN_IDLE_PERCENT: f64 = 5.0;
 
 /// How idle the host's processors were in the measured part, percent. One that is idle while I/O is under way
 /// is idle: Linux counts that apart.
@@ -91,17 +91,18 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
     values
 }
 
-impl Told {
-    /// Why the trial is void, if its lateness matters.
-    pub fn void(&self, margin: f64) -> Option<String> {
-        let reason = self.last.lateness.matters(margin)?;
-        Some(match self.last.spun > Nanos::ZERO {
-            false => reason,
-            true => format!(
-                "{reason} (of the time that the pacing thread spun, its processor was taken from it \
-                 for {:.1} %)",
-                100.0 * spun_taken_share(&self.last)
-            ),
+impl Paced {
+    /// Which lateness makes the trial's figures wrong by more than `margin`, if one does.
+    pub fn too_late(&self, margin: f64) -> Option<LateCompletions> {
+        let too_late = self.last.lateness.too_late(margin)?;
+        Some(LateCompletions {
+            statistic: match too_late.statistic {
+                emulate::LateStatistic::Mean => LateStatistic::Mean,
+                emulate::LateStatistic::P99 => LateStatistic::P99,
+            },
+            late: too_late.late,
+            response: too_late.response,
+            cpu_taken: (self.last.spun > Nanos::ZERO).then(|| spun_taken_share(&self.last)),
         })
     }
 
@@ -111,19 +112,12 @@ impl Told {
             sample.values.extend(values);
         }
         if let Some(idle) = mean_idle(measurement)
-            && idle < IDLE_LEAST
+            && idle < MIN_IDLE_PERCENT
         {
-            measurement.warnings.push(format!(
-                "the host's processors were {idle:.0} % idle: they, more than the model, may have set \
-                 these figures (the model's own times were kept)"
-            ));
+            measurement.warnings.push(Warning::EmulatorHostBusy { idle_percent: idle });
         }
         if !self.last.real_time {
-            measurement.warnings.push(
-                "the emulated device's server has no real-time priority: a busy host makes its \
-                 completions late"
-                    .to_owned(),
-            );
+            measurement.warnings.push(Warning::EmulatorNotRealTime);
         }
     }
 }
@@ -132,8 +126,8 @@ impl Watcher for Pacing<'_> {
     fn laying_out(&mut self, done: Bytes, of: Bytes) {
         self.watcher.laying_out(done, of);
     }
-    fn trial_begins(&mut self, plan: &Plan, round: u32, place: usize, of: usize, cell: usize) {
-        self.watcher.trial_begins(plan, round, place, of, cell);
+    fn trial_begins(&mut self, plan: &Plan, trial: TrialId) {
+        self.watcher.trial_begins(plan, trial);
     }
     fn live(&mut self, live: &Live) {
         if self.failed.is_none()
@@ -146,8 +140,8 @@ impl Watcher for Pacing<'_> {
     fn trial_ended(&mut self, trial: &Trial) {
         self.watcher.trial_ended(trial);
     }
-    fn note(&mut self, text: &str) {
-        self.watcher.note(text);
+    fn event(&mut self, plan: &Plan, event: &Event) {
+        self.watcher.event(plan, event);
     }
 }
 
@@ -160,15 +154,14 @@ mod tests {
     fn a_void_trial_tells_how_much_of_the_processor_was_taken() {
         let mut last = Sight { spun: Nanos(1_000), spun_taken: Nanos(125), ..Sight::default() };
         last.lateness.completions = 1;
-        let mut told = Told { last, samples: Vec::new() };
-        assert_eq!(told.void(0.03), None, "nothing was late");
-        told.last.lateness.mean = Nanos::from_micros(200);
-        told.last.lateness.response_mean = Nanos::from_micros(1_000);
-        let reason = told.void(0.03).unwrap();
-        assert!(reason.contains("taken from it for 12.5 %"), "{reason}");
+        let mut paced = Paced { last, samples: Vec::new() };
+        assert_eq!(paced.too_late(0.03), None, "nothing was late");
+        paced.last.lateness.mean = Nanos::from_micros(200);
+        paced.last.lateness.response_mean = Nanos::from_micros(1_000);
+        assert_eq!(paced.too_late(0.03).unwrap().cpu_taken, Some(0.125));
         // On one processor nothing is spun.
-        told.last.spun = Nanos::ZERO;
-        assert!(!told.void(0.03).unwrap().contains("taken"));
+        paced.last.spun = Nanos::ZERO;
+        assert_eq!(paced.too_late(0.03).unwrap().cpu_taken, None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Host and device counters beside a trial.
 
 use host::{DeviceNumber, Host, Rates, Sampler};
-use record::CounterSample;
+use record::{CounterSample, Warning};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -51,16 +51,13 @@ impl Sampling {
     }
 
     /// What the counters show that figures suffer from.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if self.throttled > Nanos::from_millis(10) {
-            warnings.push(format!(
-                "a CPU limit of our control group held tasks back for {}",
-                self.throttled
-            ));
+            warnings.push(Warning::CpuLimitReached { throttled: self.throttled });
         }
         if self.sampler.is_none() {
-            warnings.push("the host's counters could not be read".to_owned());
+            warnings.push(Warning::NoHostCounters);
         }
         warnings
     }

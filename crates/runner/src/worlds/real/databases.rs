@@ -5,7 +5,7 @@ mod servers;
 
 pub use servers::{Servers, intentions, recorded, refuse};
 
-use super::{RealWorld, counters::Sampling, fatal, stage::Stage};
+use super::{RealTarget, counters::Sampling, stage::Stage};
 use crate::{Live, Phase, Watcher, WorldError};
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
@@ -13,7 +13,7 @@ use database::{
 };
 use host::{Changes, PageCacheBound};
 use plan::{Cell, DatabaseJob, Plan, Server, StorageEngine, Workload};
-use record::Measurement;
+use record::{Measurement, VoidReason, Warning};
 use servers::kept_folder;
 use std::{
     collections::BTreeMap,
@@ -47,16 +47,16 @@ struct TrialServer {
 impl Databases {
     /// Loads what the plan's cells need.
     pub fn prepare(
-        world: &RealWorld,
+        target: &RealTarget,
         changes: &mut Changes,
         plan: &Plan,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Databases, WorldError> {
-        let run = changes.scratch_folder(Path::new("/tmp")).map_err(fatal)?.path;
+        let run = changes.scratch_folder(Path::new("/tmp")).map_err(WorldError::fatal)?.path;
         // Whoever reaches the socket is the server's root, and the server may be ours.
         std::fs::set_permissions(&run, PermissionsExt::from_mode(0o700))
-            .map_err(|error| WorldError::Fatal(format!("close {}: {error}", run.display())))?;
+            .map_err(|error| WorldError::fatal(format!("close {}: {error}", run.display())))?;
         let mut databases = Databases {
             run,
             kept: BTreeMap::new(),
@@ -65,12 +65,11 @@ impl Databases {
             applied: Vec::new(),
             started: 0,
         };
-        let folder = changes.scratch_folder(&kept_folder(world)).map_err(fatal)?.path;
+        let folder = changes.scratch_folder(&kept_folder(target)).map_err(WorldError::fatal)?.path;
         for cell in &plan.cells {
-            let (workload, _) =
-                plan.workload_of(cell).map_err(|error| WorldError::Fatal(error.to_string()))?;
+            let (workload, _) = plan.workload_of(cell).map_err(WorldError::fatal)?;
             let Some(job) = workload.database.clone() else { continue };
-            let loaded = match Programs::find(&world.host, &job.server) {
+            let loaded = match Programs::find(&target.host, &job.server) {
                 Ok(Some(programs)) => {
                     let key = key(&programs, &workload, &job)?;
                     if databases.kept.contains_key(&key) {
@@ -84,7 +83,7 @@ impl Databases {
                     databases.kept.insert(key, data);
                     loaded
                 }
-                Ok(None) => databases.foreign(world, plan, &job, stop, watcher),
+                Ok(None) => databases.foreign(target, plan, &job, stop, watcher),
                 Err(error) => Err(error),
             };
             loaded.map_err(explain)?;
@@ -100,7 +99,7 @@ impl Databases {
 
     fn foreign(
         &mut self,
-        world: &RealWorld,
+        target: &RealTarget,
         plan: &Plan,
         job: &DatabaseJob,
         stop: &AtomicBool,
@@ -108,7 +107,7 @@ impl Databases {
     ) -> Result<(), DatabaseError> {
         let url = job.server.to_string();
         let shape = Shape::of(job, StorageEngine::InnoDb);
-        let claim = Claim::look(&url, world.use_existing)?;
+        let claim = Claim::look(&url, target.use_existing)?;
         if !claim.theirs && !claim.holds(&shape, plan.seed)? {
             if self.claims.contains_key(&url) {
                 return Err(DatabaseError::Usage(format!(
@@ -129,21 +128,20 @@ impl Databases {
     /// Starts a trial's server on a fresh copy of its data in `folder`.
     pub fn begin(
         &mut self,
-        world: &RealWorld,
+        target: &RealTarget,
         changes: &mut Changes,
         (plan, cell): (&Plan, &Cell),
         folder: &Path,
         bound: Option<&PageCacheBound>,
     ) -> Result<(), WorldError> {
-        self.end(world, changes)?;
-        let (workload, _) =
-            plan.workload_of(cell).map_err(|error| WorldError::Trial(error.to_string()))?;
+        self.end(target, changes)?;
+        let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
         let Some(job) = &workload.database else { return Ok(()) };
-        let Some(programs) = Programs::find(&world.host, &job.server).map_err(explain)? else {
+        let Some(programs) = Programs::find(&target.host, &job.server).map_err(explain)? else {
             return self.begin_foreign(job);
         };
         let key = key(&programs, &workload, job)?;
-        let nothing = || WorldError::Fatal(format!("{key} was not loaded"));
+        let nothing = || WorldError::fatal(format!("{key} was not loaded"));
         let kept = self.kept.get(&key).ok_or_else(nothing)?.clone();
         let place = self.place(folder.join("database"));
         let mut start = || -> Result<Running, DatabaseError> {
@@ -178,19 +176,18 @@ impl Databases {
             .collect();
         let applied = running.variables(&names);
         self.trial = Some(TrialServer { server: job.server.clone(), running, place });
-        joined.map_err(|error| WorldError::Trial(error.to_string()))?;
-        self.applied = applied.map_err(|error| WorldError::Trial(error.to_string()))?;
+        joined.map_err(WorldError::trial)?;
+        self.applied = applied.map_err(WorldError::trial)?;
         self.applied.retain(|(name, _)| !name.ends_with("wsrep_on"));
         Ok(())
     }
 
     fn begin_foreign(&mut self, job: &DatabaseJob) -> Result<(), WorldError> {
-        let nothing = || WorldError::Fatal(format!("{} was not looked at", job.server));
+        let nothing = || WorldError::fatal(format!("{} was not looked at", job.server));
         let claim = self.claims.get(&job.server.to_string()).ok_or_else(nothing)?;
         let running = Running::foreign(claim.endpoint.clone());
         let names: Vec<String> = READ_BACK.map(str::to_owned).into();
-        self.applied =
-            running.variables(&names).map_err(|error| WorldError::Trial(error.to_string()))?;
+        self.applied = running.variables(&names).map_err(WorldError::trial)?;
         let place = Place { data: PathBuf::new(), run: self.run.clone() };
         let server = job.server.clone();
         self.trial = Some(TrialServer { server, running, place });
@@ -205,20 +202,19 @@ impl Databases {
     /// Runs the load on the trial's server.
     pub fn measure(
         &mut self,
-        world: &RealWorld,
+        target: &RealTarget,
         (plan, cell): (&Plan, &Cell),
         stage: Option<&Stage>,
         seed: u64,
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let (workload, _) =
-            plan.workload_of(cell).map_err(|error| WorldError::Trial(error.to_string()))?;
-        let nothing = || WorldError::Fatal("no server was started".to_owned());
+        let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
+        let nothing = || WorldError::fatal("no server was started");
         let (Some(job), Some(trial)) = (&workload.database, &mut self.trial) else {
             return Err(nothing());
         };
-        let mut sampler = Sampling::begin(&world.host, stage.and_then(|stage| stage.device));
+        let mut sampler = Sampling::begin(&target.host, stage.and_then(|stage| stage.device));
         let mut of_server = ServerSampling::begin(&trial.running);
         let endpoint: Endpoint = trial.running.endpoint.clone();
         let spec = RunSpec {
@@ -249,20 +245,16 @@ impl Databases {
             measurement.warnings.extend(stage.warnings.iter().cloned());
         }
         if !trial.server.is_private() {
-            measurement.warnings.push(
-                "the server is not Spindle's: its data are what earlier trials left, and what else \
-                 runs on it is not known"
-                    .to_owned(),
-            );
+            measurement.warnings.push(Warning::ForeignServer);
         }
         Ok(measurement)
     }
 
     /// Ends the trial's server and removes its data.
-    pub fn end(&mut self, world: &RealWorld, changes: &mut Changes) -> Result<(), WorldError> {
+    pub fn end(&mut self, target: &RealTarget, changes: &mut Changes) -> Result<(), WorldError> {
         let Some(trial) = self.trial.take() else { return Ok(()) };
         let TrialServer { server, running, place } = trial;
-        if let Some(programs) = Programs::find(&world.host, &server).map_err(explain)? {
+        if let Some(programs) = Programs::find(&target.host, &server).map_err(explain)? {
             programs.end(changes, running, false).map_err(explain)?;
             remove(&place.data)?;
             remove(&place.run)?;
@@ -271,8 +263,8 @@ impl Databases {
     }
 
     /// Takes away what was made in foreign databases; all else is in the journal.
-    pub fn leave(mut self, world: &RealWorld, changes: &mut Changes) -> Result<(), WorldError> {
-        self.end(world, changes)?;
+    pub fn leave(mut self, target: &RealTarget, changes: &mut Changes) -> Result<(), WorldError> {
+        self.end(target, changes)?;
         for claim in self.claims.values() {
             claim.clear().map_err(explain)?;
         }
@@ -308,7 +300,7 @@ impl TrialServer {
             std::thread::sleep(std::time::Duration::from_millis(25));
         }
         let words = self.running.words();
-        WorldError::Void(match (ended, self.running.trouble()) {
+        void(match (ended, self.running.trouble()) {
             (Some(how), _) => format!(
                 "the server ended ({how}), and a client was told: {told}; the server's last words: \
                  {words}"
@@ -326,15 +318,15 @@ impl TrialServer {
     ) -> Result<(), WorldError> {
         if let Some(how) = self.running.ended() {
             let words = self.running.words();
-            return Err(WorldError::Void(format!(
+            return Err(void(format!(
                 "the server ended ({how}) during the trial; its last words: {words}"
             )));
         }
         if let Some(trouble) = self.running.trouble() {
-            return Err(WorldError::Void(format!("the server's log tells of trouble: {trouble}")));
+            return Err(void(format!("the server's log tells of trouble: {trouble}")));
         }
         let checks = check_data(job, &self.running.endpoint).map_err(|error| {
-            WorldError::Void(format!("the data could not be checked after the trial: {error}"))
+            void(format!("the data could not be checked after the trial: {error}"))
         })?;
         let Some(transactions) = &mut measurement.transactions else { return Ok(()) };
         transactions.checks.extend(checks);
@@ -346,7 +338,7 @@ impl TrialServer {
             .collect();
         match failed.is_empty() {
             true => Ok(()),
-            false => Err(WorldError::Void(format!(
+            false => Err(void(format!(
                 "a check of the data failed after the trial: {}",
                 failed.join(", ")
             ))),
@@ -399,7 +391,7 @@ fn warm(data: &Path, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError
 
 /// What loaded data are kept under.
 fn key(programs: &Programs, workload: &Workload, job: &DatabaseJob) -> Result<String, WorldError> {
-    let engine = programs.engine(&workload.variables).map_err(WorldError::Usage)?;
+    let engine = programs.engine(&workload.variables).map_err(WorldError::usage)?;
     let shaping: Vec<String> = programs
         .shaping(&workload.variables)
         .into_iter()
@@ -418,7 +410,7 @@ fn make_folder(path: &Path) -> Result<(), DatabaseError> {
 fn remove(path: &Path) -> Result<(), WorldError> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(WorldError::Fatal(format!("cannot remove {}: {error}", path.display())))
+            Err(WorldError::fatal(format!("cannot remove {}: {error}", path.display())))
         }
         _ => Ok(()),
     }
@@ -448,17 +440,22 @@ fn live_of(live: &database::Live, warmup: Nanos) -> Live {
 /// Trouble that ends the run.
 fn explain(error: DatabaseError) -> WorldError {
     match error {
-        DatabaseError::Usage(why) => WorldError::Usage(why),
+        error @ DatabaseError::Usage(_) => WorldError::usage(error),
         DatabaseError::Stopped => WorldError::Interrupted,
-        other => WorldError::Fatal(other.to_string()),
+        other => WorldError::fatal(other),
     }
+}
+
+/// A database trial that does not count.
+fn void(problem: String) -> WorldError {
+    WorldError::Void(VoidReason::Database { problem })
 }
 
 /// Trouble of one trial.
 fn trial(error: DatabaseError) -> WorldError {
     match error {
         DatabaseError::Stopped => WorldError::Interrupted,
-        DatabaseError::Usage(why) | DatabaseError::Void(why) => WorldError::Void(why),
-        other => WorldError::Trial(other.to_string()),
+        DatabaseError::Usage(why) | DatabaseError::Void(why) => void(why),
+        other => WorldError::trial(other),
     }
 }

@@ -1,196 +1,179 @@
 //! The host in words: environment, intentions, limits.
 
 use super::{
-    RealWorld, databases, settings,
+    RealTarget, databases, settings,
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
-use host::{BlockDevice, DirectIoSupport};
-use plan::{Cell, EngineKind, Factor, Filesystem, FilesystemKind, Level, Plan};
-use record::Environment;
+use host::DirectIoSupport;
+use plan::{
+    Cell, EngineKind, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal,
+    SizeLimit,
+};
+use record::{Caveat, Environment, WorldKind};
+use std::collections::BTreeSet;
 use units::Bytes;
 
-/// How large the scratch span may be, and why.
-pub fn size_limit(world: &RealWorld) -> Result<(Bytes, String), WorldError> {
-    let Some(folder) = world.folder() else {
-        let size = world.chain.devices().next().map_or(Bytes::ZERO, |device| device.size);
-        return Ok((size, format!("{} has {size}", world.target.display())));
+/// How large the scratch span may be, and what limits it.
+pub fn size_limit(target: &RealTarget) -> Result<(Bytes, SizeLimit), WorldError> {
+    let Some(folder) = target.folder() else {
+        let size = target.chain.devices().next().map_or(Bytes::ZERO, |device| device.size);
+        let device = target.path.display().to_string();
+        return Ok((size, SizeLimit::Capacity { device, size, journal: None }));
     };
-    host::check_room(&folder, Bytes::ZERO).map_err(super::usage)?;
-    let free = world.chain.filesystem().map_or(Bytes::ZERO, |filesystem| filesystem.available);
-    let keep = Bytes(host::KEEP_FREE.0.max(free.0 / 50) + Bytes::from_mib(64).0);
-    let limit = Bytes(free.0.saturating_sub(keep.0));
-    Ok((limit, format!("{} has {free} free, of which {keep} are left to others", folder.display())))
+    host::check_room(&folder, Bytes::ZERO).map_err(WorldError::usage)?;
+    let free = target.chain.filesystem().map_or(Bytes::ZERO, |filesystem| filesystem.available);
+    let kept = Bytes(host::KEEP_FREE.0.max(free.0 / 50) + Bytes::from_mib(64).0);
+    let limit = Bytes(free.0.saturating_sub(kept.0));
+    let directory = folder.display().to_string();
+    Ok((limit, SizeLimit::FreeSpace { directory, free, kept }))
 }
 
 /// What will be changed or made.
-pub fn intentions(world: &RealWorld, plan: &Plan) -> Vec<String> {
-    let mut intentions = Vec::new();
-    let name =
-        |device: Option<&BlockDevice>| device.map_or("the device".into(), |d| d.name.clone());
-    match world.folder() {
-        Some(_) if plan.is_of_databases() && !world.own_loop => {}
-        Some(folder) => {
-            let files = filesystems(world, plan).len();
-            let (what, them) = match files {
-                0 | 1 => ("a scratch file".to_owned(), "it"),
-                _ => (format!("{files} scratch files"), "them"),
-            };
-            let size = match files {
+pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
+    let mut all = Vec::new();
+    let filesystems = filesystems(target, plan).len();
+    let device = || target.path.display().to_string();
+    match target.folder() {
+        Some(_) if plan.is_of_databases() && !target.own_loop => {}
+        Some(folder) => all.push(Intention::LayOut {
+            files: filesystems.max(1),
+            size: match filesystems {
                 0 => plan.size,
                 _ => plan.size + filesystem_needs(plan.size),
-            };
-            let folder = folder.display();
-            intentions.push(format!(
-                "lay out {what} of {size} in {folder}, and remove {them} in the end"
-            ));
-        }
-        None if plan.is_of_databases() => intentions
-            .push(format!("OVERWRITE all of {} with a filesystem", world.target.display())),
-        None => intentions.push(format!(
-            "OVERWRITE the first {} of {}",
-            plan.size,
-            world.target.display()
-        )),
+            },
+            folder,
+        }),
+        None => all.push(Intention::Overwrite {
+            device: device(),
+            size: (!plan.is_of_databases()).then_some(plan.size),
+        }),
     }
-    if world.own_loop {
-        let each = if filesystems(world, plan).len() < 2 { "it" } else { "each" };
-        intentions.push(format!("attach a loop device to {each}, and detach it in the end"));
+    if target.own_loop {
+        all.push(Intention::AttachLoop { devices: filesystems.max(1) });
     }
-    for level in filesystems(world, plan) {
-        intentions
-            .push(format!("make and mount the filesystem {level}, and unmount it in the end"));
+    all.extend(intentions_beside_scratch(target, plan));
+    all
+}
+
+/// The same without scratch files, devices that are overwritten and loop devices.
+pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
+    let mut all = Vec::new();
+    for level in filesystems(target, plan) {
+        all.extend(level.0.parse().ok().map(|filesystem| Intention::MakeFilesystem { filesystem }));
     }
-    if let Some(limit) = plan.page_cache {
-        intentions.push(format!(
-            "run in a control group of {limit} of page cache, and remove the group in the end"
-        ));
-    }
+    all.extend(plan.page_cache.map(|limit| Intention::BoundPageCache { limit }));
     if plan.is_of_databases() {
-        intentions.extend(databases::intentions(world, plan));
+        all.extend(databases::intentions(target, plan));
     }
-    let mut changed: Vec<String> = plan
-        .cells
-        .iter()
-        .flat_map(Cell::host_settings)
-        .map(|(factor, _)| factor.to_string())
-        .collect();
-    changed.sort_unstable();
-    changed.dedup();
-    if !changed.is_empty() {
-        let device = match world.own_loop {
-            true => "that device".to_owned(),
-            false => name(world.chain.scheduled_device()),
-        };
-        intentions
-            .push(format!("change {} of {device}, and put it back in the end", changed.join(", ")));
+    let factors: BTreeSet<Factor> =
+        plan.cells.iter().flat_map(Cell::host_settings).map(|(factor, _)| factor.clone()).collect();
+    if !factors.is_empty() {
+        let of_target = || target.chain.scheduled_device().map(|device| device.name.clone());
+        all.push(Intention::ChangeSettings {
+            factors: factors.into_iter().collect(),
+            device: if target.own_loop { None } else { of_target() },
+        });
     }
-    intentions
+    all
 }
 
 /// Why a cell's workload cannot be run here.
-pub fn refuse_workload(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<String> {
+pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<Refusal> {
     let (workload, engine) = match plan.workload_of(cell) {
         Ok(found) => found,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(Refusal::Workload { message: error.to_string() }),
     };
     if engine == EngineKind::Null {
         return None;
     }
     if let Some(Level(text)) = cell.level(&Factor::Filesystem)
         && let Some(reason) =
-            refuse_filesystem(plan, text).or_else(|| refuse_room(world, plan, text))
+            refuse_filesystem(plan, text).or_else(|| refuse_room(target, plan, text))
     {
         return Some(reason);
     }
     if workload.database.is_some() {
-        return databases::refuse(world, plan, &workload);
+        return databases::refuse(target, plan, &workload);
     }
     for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
         if engine == EngineKind::Sync && job.depth > 1 {
-            return Some(format!(
-                "the engine sync has one operation outstanding a client, and depth {} was asked: use \
-                 {} clients, or the engine io_uring",
-                job.depth,
-                job.depth * job.clients
-            ));
+            return Some(Refusal::DepthOfSync { depth: job.depth, clients: job.clients });
         }
         if job.sync.direct
-            && let Some(reason) = refuse_direct(world, cell, job.block_size)
+            && let Some(reason) = refuse_direct(target, cell, job.block_size)
         {
             return Some(reason);
         }
         if job.block_size > plan.size {
-            return Some(format!("a block of {} does not fit into {}", job.block_size, plan.size));
+            return Some(Refusal::BlockTooLarge { block: job.block_size, span: plan.size });
         }
     }
     None
 }
 
 /// Each filesystem has a scratch file of its own, and all must fit at once.
-fn refuse_room(world: &RealWorld, plan: &Plan, text: &str) -> Option<String> {
-    if !world.own_loop {
+fn refuse_room(target: &RealTarget, plan: &Plan, text: &str) -> Option<Refusal> {
+    if !target.own_loop {
         return None;
     }
-    let mut all = filesystems(world, plan);
+    let mut all = filesystems(target, plan);
     let this = Level(text.to_owned());
     if !all.contains(&this) {
         all.push(this);
     }
     let each = plan.size + filesystem_needs(plan.size);
     let needed = each * all.len() as u64;
-    let (limit, why) = size_limit(world).ok()?;
-    (needed > limit).then(|| {
-        format!(
-            "{} filesystems need {each} each, {needed} together, and {why}: use a smaller --size, or \
-             compare fewer at once",
-            all.len()
-        )
+    let (limit, why) = size_limit(target).ok()?;
+    (needed > limit).then(|| Refusal::NoRoomForFilesystems {
+        filesystems: all.len(),
+        each,
+        limit: why.to_string(),
     })
 }
 
 /// Its mkfs program may be missing, or want more room.
-fn refuse_filesystem(plan: &Plan, text: &str) -> Option<String> {
+fn refuse_filesystem(plan: &Plan, text: &str) -> Option<Refusal> {
     let wanted: Filesystem = text.parse().ok()?;
-    let checked = host_kind(&wanted).and_then(|kind| {
-        kind.check(plan.size + filesystem_needs(plan.size)).map_err(|error| error.to_string())
-    });
-    checked.err()
+    let room = plan.size + filesystem_needs(plan.size);
+    let checked = host_kind(wanted.kind).check(room);
+    checked.err().map(|error| Refusal::Filesystem {
+        filesystem: text.to_owned(),
+        message: error.to_string(),
+    })
 }
 
 /// O_DIRECT takes multiples of what the kernel names, or of the device's logical block.
-fn refuse_direct(world: &RealWorld, cell: &Cell, block_size: Bytes) -> Option<String> {
+fn refuse_direct(target: &RealTarget, cell: &Cell, block_size: Bytes) -> Option<Refusal> {
     if let Some(Level(text)) = cell.level(&Factor::Filesystem) {
         let kind = text.parse::<Filesystem>().map(|filesystem| filesystem.kind);
         let small = kind == Ok(FilesystemKind::Btrfs) && !block_size.0.is_multiple_of(4096);
-        return small.then(|| {
-            format!(
-                "{block_size} is no multiple of btrfs's 4 KiB sector, which O_DIRECT needs there"
-            )
+        return small.then(|| Refusal::NotAligned {
+            block: block_size,
+            needed: Bytes(4096),
+            source_of_limit: "the sector of btrfs".to_owned(),
         });
     }
-    let said = match world.own_loop {
+    let said = match target.own_loop {
         true => None,
-        false => world.chain.direct_io.as_ref().map(|direct| direct.support),
+        false => target.chain.direct_io.as_ref().map(|direct| direct.support),
     };
     let (needed, who) = match said {
         Some(DirectIoSupport::No) => {
-            return Some(format!(
-                "{} does not support O_DIRECT; use --sync buffered, osync, fsync or fdatasync",
-                world.target.display()
-            ));
+            return Some(Refusal::NoDirectIo { target: target.path.display().to_string() });
         }
-        Some(DirectIoSupport::Aligned { offset, .. }) => (offset, "the kernel (STATX_DIOALIGN)"),
+        Some(DirectIoSupport::Aligned { offset, .. }) => {
+            (offset, "says the kernel, STATX_DIOALIGN")
+        }
         Some(DirectIoSupport::Unknown) | None => {
-            let device = world.chain.scheduled_device()?;
+            let device = target.chain.scheduled_device()?;
             (device.queue.as_ref()?.logical_block?, "the device's logical block")
         }
     };
-    (!block_size.0.is_multiple_of(needed.0.max(1))).then(|| {
-        format!(
-            "O_DIRECT needs multiples of {needed} here, says {who}: a block of {block_size} would not \
-             be direct; use a multiple of {needed}, or another sync mode"
-        )
+    (!block_size.0.is_multiple_of(needed.0.max(1))).then(|| Refusal::NotAligned {
+        block: block_size,
+        needed,
+        source_of_limit: who.to_owned(),
     })
 }
 
@@ -212,10 +195,10 @@ const TRAPS_OF_FIGURES: [&str; 12] = [
 ];
 
 /// Where the run is made.
-pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldError> {
+pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, WorldError> {
     let inspection =
-        host::Inspection::of(&world.host, &world.target, false).map_err(super::fatal)?;
-    let mut settings: Vec<(String, String)> = match settings::queue(world) {
+        host::Inspection::of(&target.host, &target.path, false).map_err(WorldError::fatal)?;
+    let mut settings: Vec<(String, String)> = match settings::queue(target) {
         Ok((folder, _)) => folder
             .read_all()
             .into_iter()
@@ -223,20 +206,24 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
             .collect(),
         Err(_) => Vec::new(),
     };
-    settings.extend(databases::recorded(world, plan));
+    settings.extend(databases::recorded(target, plan));
     let matters = |id: &str| {
         let direct = id == "direct-is-buffered" && plan.workload.job.sync.direct;
-        TRAPS_OF_FIGURES.contains(&id) || (direct && !world.own_loop)
+        TRAPS_OF_FIGURES.contains(&id) || (direct && !target.own_loop)
     };
     let caveats = inspection
         .traps
         .iter()
         .filter(|trap| matters(&trap.id))
-        .map(|trap| format!("{} ({})", trap.title, trap.evidence))
+        .map(|trap| Caveat::Trap {
+            id: trap.id.clone(),
+            title: trap.title.clone(),
+            evidence: trap.evidence.clone(),
+        })
         .collect();
     let machine = &inspection.machine;
     Ok(Environment {
-        world: "real".to_owned(),
+        world: WorldKind::Real,
         spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
         hostname: machine.hostname.clone(),
         kernel: machine.kernel.clone(),
@@ -244,18 +231,17 @@ pub fn environment(world: &RealWorld, plan: &Plan) -> Result<Environment, WorldE
         cpus: machine.cpus,
         memory_bytes: machine.memory.0,
         target: plan.target.clone(),
-        device: device_line(world),
+        device: device_line(target),
         settings,
         caveats,
-        inspection: serde_json::to_value(&inspection)
-            .map_err(|error| WorldError::Fatal(format!("the inspection: {error}")))?,
+        inspection: serde_json::to_value(&inspection).map_err(WorldError::fatal)?,
     })
 }
 
 /// `/var/lib/mysql, ext4 on vda (virtio, 256 GiB), behind its own loop device`.
-fn device_line(world: &RealWorld) -> String {
-    let mut words = vec![world.target.display().to_string()];
-    for layer in &world.chain.layers {
+fn device_line(target: &RealTarget) -> String {
+    let mut words = vec![target.path.display().to_string()];
+    for layer in &target.chain.layers {
         words.push(match &layer.what {
             host::LayerKind::Filesystem(filesystem) => filesystem.mount.kind.clone(),
             host::LayerKind::Device(device) => match &device.model {
@@ -265,5 +251,5 @@ fn device_line(world: &RealWorld) -> String {
         });
     }
     let line = words.join(" on ");
-    if world.own_loop { format!("a loop device on {line}") } else { line }
+    if target.own_loop { format!("a loop device on {line}") } else { line }
 }

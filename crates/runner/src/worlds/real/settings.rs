@@ -1,9 +1,9 @@
 //! Levels of host settings: what there is, what would be refused, making them so.
 
-use super::{RealWorld, level};
+use super::RealTarget;
 use crate::WorldError;
-use host::{Changes, DeviceNumber, QueueFolder, Refusal, Setting};
-use plan::{Cell, Factor, Level, Offer};
+use host::{Changes, DeviceNumber, QueueFolder, Setting};
+use plan::{Cell, Factor, Level, Offer, Refusal};
 use std::collections::BTreeMap;
 
 /// The kernel's setting for a factor; none for factors that are no host settings.
@@ -23,31 +23,35 @@ const SETTABLE: [Factor; 4] =
 
 /// The queue whose settings a plan varies. Of a loop device that is not attached yet, any loop
 /// device's: they are alike until somebody sets them.
-pub fn queue(world: &RealWorld) -> Result<(QueueFolder, DeviceNumber), String> {
-    let number = match world.own_loop {
-        true => any_loop(world).ok_or("this host has no loop devices (is the module loaded?)")?,
-        false => match (world.chain.scheduled_device(), &world.chain.no_device) {
+pub fn queue(target: &RealTarget) -> Result<(QueueFolder, DeviceNumber), Refusal> {
+    let none = |message: String| Refusal::NoScheduledDevice { message };
+    let number = match target.own_loop {
+        true => any_loop(target).ok_or_else(|| {
+            none("this host has no loop devices (is the module loaded?)".to_owned())
+        })?,
+        false => match (target.chain.scheduled_device(), &target.chain.no_device) {
             (Some(device), _) => device.number,
-            (None, Some(none)) => return Err(none.reason.clone()),
-            (None, None) => return Err("no device below the target has a scheduler".to_owned()),
+            (None, Some(reason)) => return Err(none(reason.reason.clone())),
+            (None, None) => {
+                return Err(none("no device below the target has a scheduler".to_owned()));
+            }
         },
     };
-    let folder = QueueFolder::of(&world.host, number).map_err(|error| error.to_string())?;
+    let folder = QueueFolder::of(&target.host, number).map_err(|error| none(error.to_string()))?;
     Ok((folder, number))
 }
 
-fn any_loop(world: &RealWorld) -> Option<DeviceNumber> {
-    let names = world.host.names("/sys/block");
+fn any_loop(target: &RealTarget) -> Option<DeviceNumber> {
+    let names = target.host.names("/sys/block");
     let name = names.iter().find(|name| name.starts_with("loop"))?;
-    world.host.text(format!("/sys/block/{name}/dev"))?.parse().ok()
+    target.host.text(format!("/sys/block/{name}/dev"))?.parse().ok()
 }
 
 /// What can be set and what is set now.
-pub fn offer(world: &RealWorld) -> Offer {
+pub fn offer(target: &RealTarget) -> Offer {
     let mut offer = Offer::default();
-    let without = "only the simulated world can switch a mechanism off".to_owned();
-    offer.missing.insert(Factor::Without, without);
-    let (folder, number) = match queue(world) {
+    offer.missing.insert(Factor::Without, Refusal::OnlySimulated);
+    let (folder, number) = match queue(target) {
         Ok(found) => found,
         Err(reason) => {
             offer.missing.extend(SETTABLE.iter().map(|f| (f.clone(), reason.clone())));
@@ -56,20 +60,22 @@ pub fn offer(world: &RealWorld) -> Offer {
     };
     for factor in SETTABLE {
         let Some(setting) = setting(&factor) else { continue };
+        let refused = |message: String| Refusal::Setting { setting: setting.to_string(), message };
         let checked = folder
             .read(&setting)
             .map_err(|_| {
-                format!("the device has no {setting}, or this kernel was built without it")
+                refused(format!("the device has no {setting}, or this kernel was built without it"))
             })
             .and_then(|now| match folder.check(&setting, &now, None) {
-                Err(error @ (Refusal::NotPermitted { .. } | Refusal::NoSuchSetting { .. })) => {
-                    Err(error.to_string())
-                }
+                Err(
+                    error @ (host::Refusal::NotPermitted { .. }
+                    | host::Refusal::NoSuchSetting { .. }),
+                ) => Err(refused(error.to_string())),
                 _ => Ok(now),
             });
         match checked {
             Ok(now) => {
-                offer.current.insert(factor, level(now));
+                offer.current.insert(factor, Level(now));
             }
             Err(reason) => {
                 offer.missing.insert(factor, reason);
@@ -80,34 +86,37 @@ pub fn offer(world: &RealWorld) -> Offer {
     for (setting, value) in folder.read_all() {
         if let (Setting::Tunable(name), Some(Level(scheduler))) = (setting, &scheduler) {
             let factor = Factor::Tunable { scheduler: scheduler.clone(), name };
-            offer.current.insert(factor, level(value));
+            offer.current.insert(factor, Level(value));
         }
     }
     if offer.current.contains_key(&Factor::Scheduler)
-        && let Ok(device) = host::BlockDevice::read(&world.host, number)
+        && let Ok(device) = host::BlockDevice::read(&target.host, number)
         && let Some(choice) = device.queue.and_then(|queue| queue.scheduler)
     {
-        let all = choice.available.into_iter().map(level).collect();
+        let all = choice.available.into_iter().map(Level).collect();
         offer.all.insert(Factor::Scheduler, all);
     }
     offer
 }
 
 /// Why the kernel would not take a cell's settings.
-pub fn refuse(world: &RealWorld, cell: &Cell) -> Option<String> {
+pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     // A cell that sets nothing has nothing to be refused.
     cell.host_settings().next()?;
-    let (folder, _) = match queue(world) {
+    let (folder, _) = match queue(target) {
         Ok(found) => found,
         Err(reason) => return Some(reason),
     };
     let under = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
     let now = folder.read(&Setting::Scheduler).unwrap_or_default();
     let of_another = cell.host_settings().find_map(|(factor, _)| match factor {
-        Factor::Tunable { scheduler, name } if under.unwrap_or(&now) != scheduler => Some(format!(
-            "{name} is a tunable of {scheduler}, and the scheduler here is {now}: compare it with \
-             --schedulers {scheduler}"
-        )),
+        Factor::Tunable { scheduler, name } if under.unwrap_or(&now) != scheduler => {
+            Some(Refusal::TunableOfAnotherScheduler {
+                tunable: name.clone(),
+                scheduler: scheduler.clone(),
+                current: now.clone(),
+            })
+        }
         _ => None,
     });
     if of_another.is_some() {
@@ -118,14 +127,27 @@ pub fn refuse(world: &RealWorld, cell: &Cell) -> Option<String> {
             Factor::Tunable { scheduler, .. } => Some(scheduler.as_str()),
             _ => under,
         };
-        match folder.check(&setting(factor)?, value, under) {
+        let setting = setting(factor)?;
+        match folder.check(&setting, value, under) {
             Ok(taken) if taken != *value && *factor == Factor::NrRequests => {
-                Some(format!("the kernel would silently make {taken} of {factor} {value}"))
+                Some(Refusal::KernelRounds { value: value.clone(), taken })
             }
             Ok(_) => None,
-            Err(refusal) => Some(refusal.to_string()),
+            Err(refusal) => Some(Refusal::Setting {
+                setting: setting.to_string(),
+                message: refusal.to_string(),
+            }),
         }
     })
+}
+
+/// The kernel accepted a value and made another of it.
+#[derive(Debug, thiserror::Error)]
+#[error("the kernel set {setting} to {took} instead of {wanted}")]
+struct KernelTookAnother {
+    setting: Setting,
+    wanted: String,
+    took: String,
 }
 
 /// Makes a device's settings those of a cell. What the cell does not name is as `before`, or, under
@@ -143,16 +165,15 @@ pub fn apply(
     let same_scheduler = scheduler == was(&Setting::Scheduler);
     let mut set = |setting: &Setting, value: Option<String>| -> Result<(), WorldError> {
         let Some(value) = value else { return Ok(()) };
-        let applied = changes
-            .set(number, setting, &value)
-            .map_err(|error| WorldError::Trial(error.to_string()))?;
-        if applied.took == value {
-            return Ok(());
+        let applied = changes.set(number, setting, &value).map_err(WorldError::trial)?;
+        match applied.took == value {
+            true => Ok(()),
+            false => Err(WorldError::trial(KernelTookAnother {
+                setting: setting.clone(),
+                wanted: value,
+                took: applied.took,
+            })),
         }
-        Err(WorldError::Trial(format!(
-            "the kernel made {setting} {} where {value} was asked for",
-            applied.took
-        )))
     };
     set(&Setting::Scheduler, scheduler)?;
     let unnamed = |setting: &Setting| if same_scheduler { was(setting) } else { None };

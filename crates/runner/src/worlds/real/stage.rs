@@ -1,14 +1,15 @@
 //! What load goes to: a scratch file, a loop device, or a block device; with a filesystem made for it
 //! where that is a factor.
 
-use super::{RealWorld, fatal};
-use crate::{Watcher, WorldError};
+use super::RealTarget;
+use crate::{Watcher, WorldError, world::Unwatched};
 use host::{
     Changes, ClearedDevice, DeviceNumber, Host, LoopOptions, MountedFilesystem, QueueFolder,
     ScratchDevice, Setting,
 };
 use load::{LayOut, LoadError, Target, lay_out};
-use plan::{Cell, Factor, Filesystem, Level, Plan};
+use plan::{Cell, Factor, Filesystem, FilesystemKind, Level, Plan};
+use record::Warning;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -29,7 +30,7 @@ pub struct Stage {
     /// The device's settings before anything was changed.
     pub before: BTreeMap<Setting, String>,
     /// What a reader must know of it.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// A stage for each filesystem that is compared; a single one without a name where none is.
@@ -50,20 +51,21 @@ pub fn filesystem_needs(size: Bytes) -> Bytes {
 }
 
 /// The filesystem of a database's data on a device, where none is compared.
-const FILESYSTEM_USUAL: &str = "ext4";
+const DEFAULT_FILESYSTEM: &str = "ext4";
 
 /// The filesystem that is made for a cell: what it names, and for a database on a device of its own
 /// one in any case.
-pub fn filesystem_of(world: &RealWorld, plan: &Plan, cell: &Cell) -> Option<Level> {
-    let on_device = world.own_loop || world.folder().is_none();
-    let usual = || (plan.is_of_databases() && on_device).then(|| super::level(FILESYSTEM_USUAL));
-    cell.level(&Factor::Filesystem).cloned().or_else(usual)
+pub fn filesystem_of(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<Level> {
+    let on_device = target.own_loop || target.folder().is_none();
+    let default =
+        || (plan.is_of_databases() && on_device).then(|| Level(DEFAULT_FILESYSTEM.to_owned()));
+    cell.level(&Factor::Filesystem).cloned().or_else(default)
 }
 
 /// The filesystems that are made for a plan.
-pub fn filesystems(world: &RealWorld, plan: &Plan) -> Vec<Level> {
+pub fn filesystems(target: &RealTarget, plan: &Plan) -> Vec<Level> {
     let mut levels: Vec<Level> =
-        plan.cells.iter().filter_map(|cell| filesystem_of(world, plan, cell)).collect();
+        plan.cells.iter().filter_map(|cell| filesystem_of(target, plan, cell)).collect();
     levels.sort_unstable();
     levels.dedup();
     levels
@@ -72,7 +74,7 @@ pub fn filesystems(world: &RealWorld, plan: &Plan) -> Vec<Level> {
 impl Stages {
     /// Makes and lays out what the plan needs.
     pub fn prepare(
-        world: &RealWorld,
+        target: &RealTarget,
         changes: &mut Changes,
         plan: &Plan,
         stop: &AtomicBool,
@@ -85,38 +87,38 @@ impl Stages {
             device: None,
             mounted: None,
         };
-        let filesystems = filesystems(world, plan);
+        let filesystems = filesystems(target, plan);
         let mut filler = Filler { plan, stop, watcher };
-        let Some(folder) = world.folder() else {
-            let held = cleared(world)?;
+        let Some(folder) = target.folder() else {
+            let held = cleared(target)?;
             if !filesystems.is_empty() {
                 stages.device = Some(ScratchDevice::of_cleared(held));
                 return Ok(stages);
             }
-            let target = held_target(&held, plan.size)?;
-            if !world.sparse {
-                filler.fill(&target)?;
+            let load = held_target(&held, plan.size)?;
+            if !target.sparse {
+                filler.fill(&load)?;
             }
-            stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
+            stages.ready.insert(None, Stage::on(&target.host, load, &target.chain.scheduled)?);
             stages._held = Some(held);
             return Ok(stages);
         };
-        let scratch = changes.scratch_folder(&folder).map_err(fatal)?;
-        if !world.own_loop {
-            let target = Target::new(scratch.path.join("data"), plan.size);
+        let scratch = changes.scratch_folder(&folder).map_err(WorldError::fatal)?;
+        if !target.own_loop {
+            let load = Target::new(scratch.path.join("data"), plan.size);
             if !plan.is_of_databases() {
-                filler.fill(&target)?;
+                filler.fill(&load)?;
             }
-            stages.ready.insert(None, Stage::on(&world.host, target, &world.chain.scheduled)?);
+            stages.ready.insert(None, Stage::on(&target.host, load, &target.chain.scheduled)?);
             return Ok(stages);
         }
         if filesystems.is_empty() {
-            let stage = loop_stage(world, changes, &scratch.path.join("data"), None, &mut filler)?;
+            let stage = loop_stage(target, changes, &scratch.path.join("data"), None, &mut filler)?;
             stages.ready.insert(None, stage);
         }
         for (place, level) in filesystems.into_iter().enumerate() {
             let file = scratch.path.join(format!("data-{place}"));
-            let stage = loop_stage(world, changes, &file, Some(&level), &mut filler)?;
+            let stage = loop_stage(target, changes, &file, Some(&level), &mut filler)?;
             stages.ready.insert(Some(level), stage);
         }
         Ok(stages)
@@ -125,7 +127,7 @@ impl Stages {
     /// Makes the stage of a filesystem the current one: on the user's device it is made now.
     pub fn enter(
         &mut self,
-        world: &RealWorld,
+        target: &RealTarget,
         changes: &mut Changes,
         plan: &Plan,
         level: Option<&Level>,
@@ -134,12 +136,12 @@ impl Stages {
         if let (Some(level), Some(device), false) = (level, self.device.clone(), made_already) {
             self.ready.clear();
             if let Some(mounted) = self.mounted.take() {
-                changes.unmount(mounted).map_err(fatal)?;
+                changes.unmount(mounted).map_err(WorldError::fatal)?;
             }
             let mounted = mount(changes, &device, level)?;
             let stop = AtomicBool::new(false);
-            let mut filler = Filler { plan, stop: &stop, watcher: &mut Silent };
-            let stage = filesystem_stage(world, &mounted, &world.chain.scheduled, &mut filler)?;
+            let mut filler = Filler { plan, stop: &stop, watcher: &mut Unwatched };
+            let stage = filesystem_stage(target, &mounted, &target.chain.scheduled, &mut filler)?;
             self.mounted = Some(mounted);
             self.ready.insert(Some(level.clone()), stage);
         }
@@ -155,10 +157,10 @@ impl Stages {
     /// Takes away what was made on the user's device, so that it is as unclaimed as it was.
     pub fn leave(mut self, changes: &mut Changes) -> Result<(), WorldError> {
         if let Some(mounted) = self.mounted.take() {
-            changes.unmount(mounted).map_err(fatal)?;
+            changes.unmount(mounted).map_err(WorldError::fatal)?;
         }
         match &self.device {
-            Some(device) => changes.wipe(device).map_err(fatal),
+            Some(device) => changes.wipe(device).map_err(WorldError::fatal),
             None => Ok(()),
         }
     }
@@ -169,7 +171,7 @@ impl Stage {
     fn on(host: &Host, target: Target, scheduled: &[DeviceNumber]) -> Result<Stage, WorldError> {
         let device = scheduled.first().copied();
         let before = match device {
-            Some(number) => QueueFolder::of(host, number).map_err(fatal)?.read_all(),
+            Some(number) => QueueFolder::of(host, number).map_err(WorldError::fatal)?.read_all(),
             None => BTreeMap::new(),
         };
         let below = scheduled.iter().skip(1).copied().collect();
@@ -180,7 +182,7 @@ impl Stage {
 
 /// A loop device on `file`, and a filesystem on it where a level names one.
 fn loop_stage(
-    world: &RealWorld,
+    target: &RealTarget,
     changes: &mut Changes,
     file: &Path,
     level: Option<&Level>,
@@ -189,15 +191,15 @@ fn loop_stage(
     let size = filler.plan.size;
     let room = if level.is_some() { size + filesystem_needs(size) } else { size };
     filler.fill(&Target::new(file, room))?;
-    let device = changes.attach(file, LoopOptions::default()).map_err(fatal)?;
+    let device = changes.attach(file, LoopOptions::default()).map_err(WorldError::fatal)?;
     let mut scheduled = vec![device.number];
-    scheduled.extend(&world.chain.scheduled);
+    scheduled.extend(&target.chain.scheduled);
     let Some(level) = level else {
-        return Stage::on(&world.host, Target::new(&device.node, size), &scheduled);
+        return Stage::on(&target.host, Target::new(&device.node, size), &scheduled);
     };
-    let device = ScratchDevice::of_loop(&world.host, &device).map_err(fatal)?;
+    let device = ScratchDevice::of_loop(&target.host, &device).map_err(WorldError::fatal)?;
     let mounted = mount(changes, &device, level)?;
-    filesystem_stage(world, &mounted, &scheduled, filler)
+    filesystem_stage(target, &mounted, &scheduled, filler)
 }
 
 /// Makes a filesystem and mounts it.
@@ -206,59 +208,77 @@ fn mount(
     device: &ScratchDevice,
     level: &Level,
 ) -> Result<MountedFilesystem, WorldError> {
-    let wanted: Filesystem =
-        level.0.parse().map_err(|error: plan::WordError| WorldError::Fatal(error.to_string()))?;
-    let kind = host_kind(&wanted).map_err(WorldError::Fatal)?;
+    let wanted: Filesystem = level.0.parse().map_err(WorldError::fatal)?;
+    let kind = host_kind(wanted.kind);
     changes
         .make_filesystem(device, kind, &wanted.mkfs)
         .and_then(|()| changes.mount(device, kind, &wanted.mount))
-        .map_err(|error| WorldError::Fatal(format!("filesystem {level}: {error}")))
+        .map_err(|source| WorldError::fatal(NotMounted { filesystem: level.0.clone(), source }))
+}
+
+/// A filesystem could not be made or mounted.
+#[derive(Debug, thiserror::Error)]
+#[error("the filesystem {filesystem} could not be made or mounted")]
+struct NotMounted {
+    filesystem: String,
+    source: host::Error,
 }
 
 /// The host's kind of a filesystem.
-pub fn host_kind(wanted: &Filesystem) -> Result<host::FilesystemKind, String> {
-    wanted.kind.to_string().parse().map_err(|error: host::UnknownFilesystem| error.to_string())
+pub fn host_kind(kind: FilesystemKind) -> host::FilesystemKind {
+    match kind {
+        FilesystemKind::Ext2 => host::FilesystemKind::Ext2,
+        FilesystemKind::Ext3 => host::FilesystemKind::Ext3,
+        FilesystemKind::Ext4 => host::FilesystemKind::Ext4,
+        FilesystemKind::Xfs => host::FilesystemKind::Xfs,
+        FilesystemKind::Btrfs => host::FilesystemKind::Btrfs,
+    }
 }
 
 /// A laid-out file in a mounted filesystem.
 fn filesystem_stage(
-    world: &RealWorld,
+    target: &RealTarget,
     mounted: &MountedFilesystem,
     scheduled: &[DeviceNumber],
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
-    let target = Target::new(mounted.point.join("data"), filler.plan.size);
+    let load = Target::new(mounted.point.join("data"), filler.plan.size);
     if !filler.plan.is_of_databases() {
-        filler.fill(&target)?;
+        filler.fill(&load)?;
     }
-    let mut stage = Stage::on(&world.host, target, scheduled)?;
-    stage.warnings.clone_from(&mounted.warnings);
+    let mut stage = Stage::on(&target.host, load, scheduled)?;
+    stage.warnings = mounted
+        .unsafe_options
+        .iter()
+        .map(|option| Warning::UnsafeMountOption { option: option.clone() })
+        .collect();
     Ok(stage)
 }
 
 /// The user's block device, once every guard clears it.
-fn cleared(world: &RealWorld) -> Result<ClearedDevice, WorldError> {
-    let cleared = host::clear(&world.host, &world.target, world.confirm.as_deref());
-    cleared.map_err(fatal)?.map_err(|objections| {
-        let all: Vec<String> = objections
-            .iter()
-            .map(|objection| {
-                format!("  {} ({}); {}", objection.what, objection.why, objection.mend)
-            })
-            .collect();
-        WorldError::Usage(format!(
-            "{} would be overwritten, and is not:\n{}",
-            world.target.display(),
-            all.join("\n")
-        ))
+fn cleared(target: &RealTarget) -> Result<ClearedDevice, WorldError> {
+    let cleared = host::clear(&target.host, &target.path, target.confirm.as_deref());
+    cleared.map_err(WorldError::fatal)?.map_err(|objections| {
+        WorldError::usage(Guarded { device: target.path.clone(), objections })
     })
+}
+
+/// Guards refuse to let a device be overwritten.
+#[derive(Debug, thiserror::Error)]
+#[error("{} will not be overwritten:\n{}", device.display(), list(objections))]
+struct Guarded {
+    device: PathBuf,
+    objections: Vec<host::Objection>,
+}
+
+fn list(objections: &[host::Objection]) -> String {
+    let line = |it: &host::Objection| format!("  {} ({}); {}", it.what, it.why, it.mend);
+    objections.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A target that goes on meaning the device that was cleared.
 fn held_target(held: &ClearedDevice, size: Bytes) -> Result<Target, WorldError> {
-    let device_fd = held.file().try_clone().map_err(|error| {
-        WorldError::Fatal(format!("cannot hold {}: {error}", held.node.display()))
-    })?;
+    let device_fd = held.file().try_clone().map_err(WorldError::fatal)?;
     Ok(Target { path: held.node.clone(), size, device_fd: Some(device_fd.into()) })
 }
 
@@ -277,18 +297,7 @@ impl Filler<'_> {
         match lay_out(&what, &mut |done| watcher.laying_out(done, size), self.stop) {
             Ok(_) => Ok(()),
             Err(LoadError::Stopped) => Err(WorldError::Interrupted),
-            Err(error) => Err(WorldError::Fatal(error.to_string())),
+            Err(error) => Err(WorldError::fatal(error)),
         }
     }
-}
-
-/// Watches nothing: laying out again between trials is not told.
-struct Silent;
-
-impl Watcher for Silent {
-    fn laying_out(&mut self, _: Bytes, _: Bytes) {}
-    fn trial_begins(&mut self, _: &Plan, _: u32, _: usize, _: usize, _: usize) {}
-    fn live(&mut self, _: &crate::Live) {}
-    fn trial_ended(&mut self, _: &record::Trial) {}
-    fn note(&mut self, _: &str) {}
 }

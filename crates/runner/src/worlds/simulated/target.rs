@@ -1,10 +1,10 @@
 //! What a target of the simulated world says.
 
-use super::{PREFIX, usage};
 use crate::WorldError;
 use blocklayer::Kernel;
 use device::{Profile, array, profile::Kind};
 use simulate::{CHANCES, Chance, TURNAROUND_USUAL, Way};
+use std::fmt;
 use units::Nanos;
 
 /// The kernel level when nothing is said.
@@ -12,8 +12,10 @@ const KERNEL_USUAL: Kernel = Kernel::V6_12;
 
 /// `simulated:PROFILE`, then `@KERNEL` and options behind commas, in any order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Target {
+pub struct SimulatedTarget {
+    /// The profile's name or file.
     pub profile: String,
+    /// The kernel level.
     pub kernel: Kernel,
     /// A client's time between a completion and its next request.
     pub turnaround: Nanos,
@@ -25,12 +27,20 @@ pub(super) struct Target {
     pub sleepers: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
+    /// As it was written.
+    text: String,
 }
 
-impl Target {
-    pub fn parse(text: &str) -> Result<Target, WorldError> {
-        let words = text.strip_prefix(PREFIX).unwrap_or(text);
-        let mut target = Target {
+impl fmt::Display for SimulatedTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("simulated:{}", self.text))
+    }
+}
+
+impl SimulatedTarget {
+    /// Reads what stands behind `simulated:`.
+    pub fn parse(words: &str) -> Result<SimulatedTarget, WorldError> {
+        let mut target = SimulatedTarget {
             profile: String::new(),
             kernel: KERNEL_USUAL,
             turnaround: TURNAROUND_USUAL,
@@ -38,11 +48,12 @@ impl Target {
             depth: None,
             sleepers: None,
             lvm: false,
+            text: words.to_owned(),
         };
         for (nth, word) in words.split(',').enumerate() {
             let word = match word.rsplit_once('@') {
                 Some((word, level)) => {
-                    target.kernel = level.parse().map_err(usage)?;
+                    target.kernel = level.parse().map_err(WorldError::usage)?;
                     word
                 }
                 None => word,
@@ -64,18 +75,22 @@ impl Target {
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
                     target.depth = Some(number.ok_or_else(|| {
-                        usage(format!("a driver's depth of '{depth}': write a number from 1"))
+                        WorldError::usage(format!(
+                            "a driver's depth of '{depth}': write a number from 1"
+                        ))
                     })?);
                 }
                 (_, Some(("sleepers", part))) => {
                     let number = part.parse().ok().filter(|part| (0.0..=1.0).contains(part));
                     target.sleepers = Some(number.ok_or_else(|| {
-                        usage(format!("sleepers get '{part}' of the tags: write a part of 0 to 1"))
+                        WorldError::usage(format!(
+                            "sleepers get '{part}' of the tags: write a part of 0 to 1"
+                        ))
                     })?);
                 }
                 (_, None) if word == "lvm" => target.lvm = true,
                 _ => {
-                    return Err(WorldError::Usage(format!(
+                    return Err(WorldError::usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
                          turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
                          transport_write=5us, transport_gap=12us, depth=128, sleepers=0.1), or lvm to have the host stripe \
@@ -94,7 +109,7 @@ impl Target {
             if spec.level == array::Level::Stripe);
         match self.lvm && !stripes {
             false => Ok(()),
-            true => Err(WorldError::Usage(format!(
+            true => Err(WorldError::usage(format!(
                 "lvm: {} is {}; the host can stripe the drives of a RAID 0 only",
                 profile.name,
                 profile.kind_name()
@@ -111,7 +126,7 @@ fn chance(what: &str, text: &str) -> Result<Chance, WorldError> {
     }
     match <[Nanos; CHANCES.len()]>::try_from(times) {
         Ok(times) if times.is_sorted() => Ok(Chance::Measured(times)),
-        _ => Err(WorldError::Usage(format!(
+        _ => Err(WorldError::usage(format!(
             "{what}={text}: write a mean, or {} times that grow, 'a/b/…', those below which lie {}, {} … \
              {} of all",
             CHANCES.len(),
@@ -132,10 +147,10 @@ pub(super) fn chance_text(chance: &Chance) -> String {
 
 /// A time of at most a second.
 fn short(what: &str, text: &str) -> Result<Nanos, WorldError> {
-    let time = text.parse::<Nanos>().map_err(usage)?;
+    let time = text.parse::<Nanos>().map_err(WorldError::usage)?;
     match time <= Nanos::from_secs(1) {
         true => Ok(time),
-        false => Err(WorldError::Usage(format!(
+        false => Err(WorldError::usage(format!(
             "{what}={time} is above 1 s, the most that can be said; to offer less load, use --rates"
         ))),
     }
@@ -147,29 +162,30 @@ mod tests {
 
     #[test]
     fn kernel_and_options_in_any_order() {
-        let usual = Target::parse("simulated:hdd-15k").unwrap();
+        let usual = SimulatedTarget::parse("hdd-15k").unwrap();
         assert_eq!((usual.kernel, usual.lvm), (Kernel::V6_12, false));
-        let one = Target::parse("simulated:array-4x15k,lvm@2.6.18").unwrap();
-        let other = Target::parse("simulated:array-4x15k@2.6.18,lvm").unwrap();
+        let one = SimulatedTarget::parse("array-4x15k,lvm@2.6.18").unwrap();
+        let other = SimulatedTarget::parse("array-4x15k@2.6.18,lvm").unwrap();
         assert_eq!(one, other);
         assert!(one.lvm && one.profile == "array-4x15k" && one.kernel == Kernel::V2_6_18);
-        let target = Target::parse("simulated:x@3.10,turnaround=20us,lvm").unwrap();
+        let target = SimulatedTarget::parse("x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
         assert_eq!((target.way, target.depth), (Way::default(), None));
         let target =
-            Target::parse("simulated:x,transport=15us,depth=128,transport_gap=2us").unwrap();
+            SimulatedTarget::parse("x,transport=15us,depth=128,transport_gap=2us").unwrap();
         assert_eq!(target.way.gap, Nanos::from_micros(2));
         assert_eq!((target.way.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
-        let target = Target::parse(
+        let target = SimulatedTarget::parse(
             "simulated:x,transport_jitter=5us,sleepers=0.2,transport_write=7us,transport_every=9us",
         );
-        let Target { way, sleepers, .. } = target.unwrap();
+        let SimulatedTarget { way, sleepers, .. } = target.unwrap();
         let micros = Nanos::from_micros;
         let jitter = Chance::Exponential(micros(5));
         assert_eq!((way.jitter, way.write, sleepers), (jitter, micros(7), Some(0.2)));
         assert_eq!(way.every, micros(9));
         let measured = "0ns/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms";
-        let target = Target::parse(&format!("simulated:x,transport_jitter={measured}")).unwrap();
+        let target =
+            SimulatedTarget::parse(&format!("simulated:x,transport_jitter={measured}")).unwrap();
         let Chance::Measured(times) = target.way.jitter else { panic!("{target:?}") };
         assert_eq!((times[1], times[10]), (micros(1), Nanos::from_millis(1)));
         assert_eq!(chance(measured, &chance_text(&target.way.jitter)).unwrap(), target.way.jitter);
@@ -182,11 +198,12 @@ mod tests {
             "transport_write=5x",
             "transport_every=2s",
         ] {
-            let error = Target::parse(&format!("simulated:x,{wrong}")).unwrap_err().to_string();
+            let error =
+                SimulatedTarget::parse(&format!("simulated:x,{wrong}")).unwrap_err().to_string();
             let (what, _) = wrong.split_once('=').unwrap();
             assert!(error.contains(what) || error.contains("time"), "{wrong}: {error}");
         }
-        assert!(Target::parse("simulated:x,depth=0").is_err());
-        assert!(Target::parse("simulated:x,speed=9").is_err());
+        assert!(SimulatedTarget::parse("x,depth=0").is_err());
+        assert!(SimulatedTarget::parse("x,speed=9").is_err());
     }
 }

@@ -2,10 +2,12 @@
 //! beside what it runs changes nothing.
 
 use super::{SimulatedWorld, settings_of};
-use crate::{Goon, Measured, Wanted, WorldError};
-use plan::{Plan, RawPlan};
+use crate::{Measured, Options, WorldError};
+use plan::Plan;
+use record::TrialId;
 use std::{
     collections::BTreeMap,
+    ops::ControlFlow,
     sync::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
@@ -13,9 +15,9 @@ use std::{
 };
 
 /// How many trials run at once: what was asked for, or as many as there are processors.
-pub(super) fn threads(raw: &RawPlan) -> Result<usize, WorldError> {
-    match raw.threads {
-        Some(0) => Err(WorldError::Usage("--threads 0: nothing would run; use 1 or more".into())),
+pub(super) fn threads(options: &Options) -> Result<usize, WorldError> {
+    match options.threads {
+        Some(0) => Err(WorldError::usage("--threads 0: nothing would run; use 1 or more")),
         Some(threads) => Ok(threads as usize),
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
     }
@@ -25,9 +27,9 @@ pub(super) fn threads(raw: &RawPlan) -> Result<usize, WorldError> {
 pub(super) fn measure_all(
     world: &SimulatedWorld,
     plan: &Plan,
-    trials: &[Wanted],
+    trials: &[TrialId],
     stop: &AtomicBool,
-    done: &mut dyn FnMut(usize, Measured) -> Goon,
+    done: &mut dyn FnMut(usize, Measured) -> ControlFlow<()>,
 ) {
     let next = AtomicUsize::new(0);
     let enough = AtomicBool::new(false);
@@ -39,12 +41,12 @@ pub(super) fn measure_all(
                 let results = results;
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(wanted) = trials.get(at) else { return };
+                    let Some(trial) = trials.get(at) else { return };
                     if enough.load(Ordering::Relaxed) || stop.load(Ordering::Relaxed) {
                         return;
                     }
                     // Nobody listens any more once the caller has had enough.
-                    let _ = results.send((at, measure(world, plan, *wanted, stop)));
+                    let _ = results.send((at, measure(world, plan, *trial, stop)));
                 }
             });
         }
@@ -66,9 +68,9 @@ pub(super) fn measure_all(
     });
 }
 
-fn measure(world: &SimulatedWorld, plan: &Plan, wanted: Wanted, stop: &AtomicBool) -> Measured {
-    let cell = &plan.cells[wanted.cell];
-    let applied = settings_of(&world.queue(cell).map_err(WorldError::Trial)?)?;
-    let measurement = world.simulate(plan, cell, wanted.seed, stop, &mut |_| ())?;
+fn measure(world: &SimulatedWorld, plan: &Plan, trial: TrialId, stop: &AtomicBool) -> Measured {
+    let cell = &plan.cells[trial.cell];
+    let applied = settings_of(&world.queue(cell).map_err(WorldError::trial)?)?;
+    let measurement = world.simulate(plan, trial, stop, &mut |_| ())?;
     Ok((applied, measurement))
 }

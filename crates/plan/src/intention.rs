@@ -1,0 +1,107 @@
+//! What a run will change or make, and put back or remove in the end.
+
+use crate::{DatabaseJob, Factor, Filesystem};
+use std::path::PathBuf;
+use units::Bytes;
+
+/// What a run will change or make, and put back or remove in the end. Data alone: `report` has the
+/// words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intention {
+    /// Lay out scratch files.
+    LayOut {
+        /// How many.
+        files: usize,
+        /// The size of each.
+        size: Bytes,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// Overwrite the beginning of a block device.
+    Overwrite {
+        /// The device.
+        device: String,
+        /// How much; all of it where a filesystem is made.
+        size: Option<Bytes>,
+    },
+    /// Attach a loop device to each scratch file.
+    AttachLoop {
+        /// How many.
+        devices: usize,
+    },
+    /// Make and mount a filesystem.
+    MakeFilesystem {
+        /// Which.
+        filesystem: Filesystem,
+    },
+    /// Run in a control group that bounds the page cache.
+    BoundPageCache {
+        /// The bound.
+        limit: Bytes,
+    },
+    /// Load a database into a private server once, and copy it for each trial.
+    LoadPrivate {
+        /// The workload.
+        database: DatabaseJob,
+        /// What is loaded, by its tables.
+        data: String,
+        /// Estimated size.
+        size: Bytes,
+        /// The server and its version.
+        server: String,
+        /// Where the loaded data are kept.
+        kept: PathBuf,
+    },
+    /// Load a database into a server that runs already.
+    LoadForeign {
+        /// The workload.
+        database: DatabaseJob,
+        /// What is loaded, by its tables.
+        data: String,
+        /// Estimated size.
+        size: Bytes,
+    },
+    /// Give a private server its configuration.
+    ConfigureServer {
+        /// The server.
+        server: String,
+        /// Variable and value.
+        settings: Vec<(String, String)>,
+    },
+    /// Change settings of a device.
+    ChangeSettings {
+        /// Which.
+        factors: Vec<Factor>,
+        /// The device; none for the loop device that will be attached.
+        device: Option<String>,
+    },
+    /// Bring up an emulated device.
+    Emulate {
+        /// The profile.
+        profile: String,
+        /// Its size.
+        size: Bytes,
+        /// What is made for it.
+        transport: EmulatedTransport,
+        /// The folder of its data; none for memory.
+        data: Option<PathBuf>,
+    },
+    /// Compute a simulation; the host's storage is not touched.
+    Simulate {
+        /// The profile.
+        profile: String,
+        /// The kernel.
+        kernel: String,
+    },
+}
+
+/// What is made for an emulated device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmulatedTransport {
+    /// A ublk device.
+    Ublk,
+    /// A FUSE mount over io_uring and a loop device.
+    FuseUring,
+    /// A FUSE mount and a loop device.
+    Fuse,
+}

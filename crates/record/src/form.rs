@@ -1,0 +1,414 @@
+//! The run file's own form of a plan and of an environment: what a file of any version holds, whatever
+//! the types in memory become.
+//!
+//! A level, a pattern, a rate, a server is written as the word that a plan file has for it. A field
+//! that is added here has a default, so that older files are read; one that is removed stays here and
+//! is converted.
+
+use crate::{Caveat, Environment, WorldKind};
+use plan::{
+    Cell, ClientKind, DroppedFactor, EngineKind, Factor, Job, Level, Plan, Published, Refusal,
+    RefusedCell, Replay, Timing, WordError, Workload,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Nanos};
+
+/// A plan.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PlanForm {
+    target: String,
+    own_loop: bool,
+    size: Bytes,
+    engine: String,
+    workload: WorkloadForm,
+    factors: Vec<String>,
+    cells: Vec<CellForm>,
+    timing: TimingForm,
+    preparation: Nanos,
+    margin: f64,
+    page_cache: Option<Bytes>,
+    seed: u64,
+    #[serde(default)]
+    events: bool,
+    refused: Vec<RefusedForm>,
+    dropped: Vec<DroppedForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    published: Vec<PublishedForm>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WorkloadForm {
+    job: JobForm,
+    #[serde(default)]
+    background: Option<JobForm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    database: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayForm>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    variables: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct JobForm {
+    pattern: String,
+    block_size: Bytes,
+    sync: String,
+    clients: u32,
+    #[serde(default = "threads")]
+    client_kind: String,
+    depth: u32,
+    rate: Option<String>,
+    io_priority: Option<String>,
+}
+
+fn threads() -> String {
+    ClientKind::Threads.to_string()
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct ReplayForm {
+    file: String,
+    mode: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
+    #[serde(default)]
+    skip_bad: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct CellForm {
+    levels: BTreeMap<String, String>,
+    baseline: Option<usize>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct TimingForm {
+    warmup: Nanos,
+    measure: Nanos,
+    rounds: u32,
+    budget: Option<Nanos>,
+    /// Missing in the first files: then it was what a trial without a database takes.
+    #[serde(default)]
+    overhead: Option<Nanos>,
+}
+
+/// Versions 1 and 2 have a sentence where version 3 has data.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum RefusalForm {
+    Sentence(String),
+    Data(Refusal),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct RefusedForm {
+    cell: CellForm,
+    reason: RefusalForm,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct DroppedForm {
+    factor: String,
+    reason: RefusalForm,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PublishedForm {
+    cell: Vec<(String, String)>,
+    figure: String,
+    low: f64,
+    high: f64,
+    source: String,
+}
+
+/// An environment.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EnvironmentForm {
+    world: WorldKind,
+    spindle_version: String,
+    hostname: String,
+    kernel: String,
+    cpu: String,
+    cpus: u32,
+    memory_bytes: u64,
+    target: String,
+    device: String,
+    settings: Vec<(String, String)>,
+    caveats: Vec<CaveatForm>,
+    inspection: serde_json::Value,
+}
+
+/// Versions 1 and 2 have a sentence where version 3 has data.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum CaveatForm {
+    Sentence(String),
+    Data(Caveat),
+}
+
+impl From<&Plan> for PlanForm {
+    fn from(plan: &Plan) -> Self {
+        PlanForm {
+            target: plan.target.clone(),
+            own_loop: plan.own_loop,
+            size: plan.size,
+            engine: plan.engine.to_string(),
+            workload: (&plan.workload).into(),
+            factors: plan.factors.iter().map(Factor::to_string).collect(),
+            cells: plan.cells.iter().map(CellForm::from).collect(),
+            timing: TimingForm {
+                warmup: plan.timing.warmup,
+                measure: plan.timing.measure,
+                rounds: plan.timing.rounds,
+                budget: plan.timing.budget,
+                overhead: Some(plan.timing.overhead),
+            },
+            preparation: plan.preparation,
+            margin: plan.margin,
+            page_cache: plan.page_cache,
+            seed: plan.seed,
+            events: plan.events,
+            refused: plan
+                .refused
+                .iter()
+                .map(|refused| RefusedForm {
+                    cell: (&refused.cell).into(),
+                    reason: RefusalForm::Data(refused.reason.clone()),
+                })
+                .collect(),
+            dropped: plan
+                .dropped
+                .iter()
+                .map(|dropped| DroppedForm {
+                    factor: dropped.factor.to_string(),
+                    reason: RefusalForm::Data(dropped.reason.clone()),
+                })
+                .collect(),
+            published: plan.published.iter().map(PublishedForm::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<PlanForm> for Plan {
+    type Error = WordError;
+    fn try_from(form: PlanForm) -> Result<Plan, WordError> {
+        let refused = |form: RefusedForm| {
+            Ok(RefusedCell { cell: form.cell.try_into()?, reason: form.reason.into() })
+        };
+        let dropped = |form: DroppedForm| {
+            Ok(DroppedFactor { factor: form.factor.parse()?, reason: form.reason.into() })
+        };
+        Ok(Plan {
+            target: form.target,
+            own_loop: form.own_loop,
+            size: form.size,
+            engine: form.engine.parse::<EngineKind>()?,
+            workload: form.workload.try_into()?,
+            factors: form.factors.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
+            cells: form.cells.into_iter().map(Cell::try_from).collect::<Result<_, _>>()?,
+            timing: Timing {
+                warmup: form.timing.warmup,
+                measure: form.timing.measure,
+                rounds: form.timing.rounds,
+                budget: form.timing.budget,
+                overhead: form.timing.overhead.unwrap_or(plan::TRIAL_OVERHEAD),
+            },
+            preparation: form.preparation,
+            margin: form.margin,
+            page_cache: form.page_cache,
+            seed: form.seed,
+            events: form.events,
+            refused: form.refused.into_iter().map(refused).collect::<Result<_, WordError>>()?,
+            dropped: form.dropped.into_iter().map(dropped).collect::<Result<_, WordError>>()?,
+            published: form
+                .published
+                .into_iter()
+                .map(Published::try_from)
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl From<&Workload> for WorkloadForm {
+    fn from(workload: &Workload) -> Self {
+        WorkloadForm {
+            job: (&workload.job).into(),
+            background: workload.background.as_ref().map(JobForm::from),
+            database: workload.database.as_ref().map(ToString::to_string),
+            replay: workload.replay.as_ref().map(|replay| ReplayForm {
+                file: replay.file.clone(),
+                mode: replay.mode.to_string(),
+                format: replay.format.clone(),
+                skip_bad: replay.skip_bad,
+            }),
+            variables: workload.variables.clone(),
+        }
+    }
+}
+
+impl TryFrom<WorkloadForm> for Workload {
+    type Error = WordError;
+    fn try_from(form: WorkloadForm) -> Result<Workload, WordError> {
+        let replay = |form: ReplayForm| {
+            Ok::<_, WordError>(Replay {
+                file: form.file,
+                mode: form.mode.parse()?,
+                format: form.format,
+                skip_bad: form.skip_bad,
+            })
+        };
+        Ok(Workload {
+            job: form.job.try_into()?,
+            background: form.background.map(Job::try_from).transpose()?,
+            database: form.database.map(|word| word.parse()).transpose()?,
+            replay: form.replay.map(replay).transpose()?,
+            variables: form.variables,
+        })
+    }
+}
+
+impl From<&Job> for JobForm {
+    fn from(job: &Job) -> Self {
+        JobForm {
+            pattern: job.pattern.to_string(),
+            block_size: job.block_size,
+            sync: job.sync.to_string(),
+            clients: job.clients,
+            client_kind: job.client_kind.to_string(),
+            depth: job.depth,
+            rate: job.rate.map(|rate| rate.to_string()),
+            io_priority: job.io_priority.map(|priority| priority.to_string()),
+        }
+    }
+}
+
+impl TryFrom<JobForm> for Job {
+    type Error = WordError;
+    fn try_from(form: JobForm) -> Result<Job, WordError> {
+        Ok(Job {
+            pattern: form.pattern.parse()?,
+            block_size: form.block_size,
+            sync: form.sync.parse()?,
+            clients: form.clients,
+            client_kind: form.client_kind.parse()?,
+            depth: form.depth,
+            rate: form.rate.map(|word| word.parse()).transpose()?,
+            io_priority: form.io_priority.map(|word| word.parse()).transpose()?,
+        })
+    }
+}
+
+impl From<&Cell> for CellForm {
+    fn from(cell: &Cell) -> Self {
+        let level = |(factor, level): (&Factor, &Level)| (factor.to_string(), level.0.clone());
+        CellForm { levels: cell.levels.iter().map(level).collect(), baseline: cell.baseline }
+    }
+}
+
+impl TryFrom<CellForm> for Cell {
+    type Error = WordError;
+    fn try_from(form: CellForm) -> Result<Cell, WordError> {
+        let level = |(factor, level): (String, String)| Ok((factor.parse()?, Level(level)));
+        Ok(Cell {
+            levels: form.levels.into_iter().map(level).collect::<Result<_, WordError>>()?,
+            baseline: form.baseline,
+        })
+    }
+}
+
+impl From<&Published> for PublishedForm {
+    fn from(published: &Published) -> Self {
+        PublishedForm {
+            cell: published
+                .cell
+                .iter()
+                .map(|(factor, level)| (factor.to_string(), level.0.clone()))
+                .collect(),
+            figure: published.figure.clone(),
+            low: published.low,
+            high: published.high,
+            source: published.source.clone(),
+        }
+    }
+}
+
+impl TryFrom<PublishedForm> for Published {
+    type Error = WordError;
+    fn try_from(form: PublishedForm) -> Result<Published, WordError> {
+        let level = |(factor, level): (String, String)| Ok((factor.parse()?, Level(level)));
+        Ok(Published {
+            cell: form.cell.into_iter().map(level).collect::<Result<_, WordError>>()?,
+            figure: form.figure,
+            low: form.low,
+            high: form.high,
+            source: form.source,
+        })
+    }
+}
+
+impl From<RefusalForm> for Refusal {
+    fn from(form: RefusalForm) -> Self {
+        match form {
+            RefusalForm::Sentence(text) => Refusal::Recorded { text },
+            RefusalForm::Data(refusal) => refusal,
+        }
+    }
+}
+
+impl From<&Environment> for EnvironmentForm {
+    fn from(environment: &Environment) -> Self {
+        let Environment {
+            world,
+            spindle_version,
+            hostname,
+            kernel,
+            cpu,
+            cpus,
+            memory_bytes,
+            target,
+            device,
+            settings,
+            caveats,
+            inspection,
+        } = environment.clone();
+        EnvironmentForm {
+            world,
+            spindle_version,
+            hostname,
+            kernel,
+            cpu,
+            cpus,
+            memory_bytes,
+            target,
+            device,
+            settings,
+            caveats: caveats.into_iter().map(CaveatForm::Data).collect(),
+            inspection,
+        }
+    }
+}
+
+impl From<EnvironmentForm> for Environment {
+    fn from(form: EnvironmentForm) -> Self {
+        let caveat = |form| match form {
+            CaveatForm::Sentence(text) => Caveat::Recorded { text },
+            CaveatForm::Data(caveat) => caveat,
+        };
+        Environment {
+            world: form.world,
+            spindle_version: form.spindle_version,
+            hostname: form.hostname,
+            kernel: form.kernel,
+            cpu: form.cpu,
+            cpus: form.cpus,
+            memory_bytes: form.memory_bytes,
+            target: form.target,
+            device: form.device,
+            settings: form.settings,
+            caveats: form.caveats.into_iter().map(caveat).collect(),
+            inspection: form.inspection,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What a reader of a trial's figures must know.
+
+use crate::SharePermille;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use units::{Bytes, Nanos};
+
+/// Which of a trial's jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobRole {
+    /// The measured job.
+    Measured,
+    /// The job that runs beside it.
+    Background,
+}
+
+/// What a reader of a trial's figures must know. Data alone: `report` has the words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Warning {
+    /// The trial ended before its planned time.
+    StoppedEarly {
+        /// What was measured.
+        measured: Nanos,
+        /// What was planned.
+        planned: Nanos,
+    },
+    /// A job completed nothing.
+    NothingCompleted {
+        /// Which.
+        job: JobRole,
+        /// The measured time.
+        within: Nanos,
+    },
+    /// Operations failed.
+    OperationsFailed {
+        /// Whose.
+        job: JobRole,
+        /// The kernel's name of the error, and how many.
+        errors: BTreeMap<String, u64>,
+    },
+    /// Simulated operations reached beyond the end of the device.
+    BeyondDeviceEnd {
+        /// Whose.
+        job: JobRole,
+        /// How many.
+        operations: u64,
+    },
+    /// An operation in flight at the end took longer than any that counts, so the longest latency is
+    /// an underestimate.
+    InFlightLonger {
+        /// Whose.
+        job: JobRole,
+        /// How long it took, or had been in flight for when the trial ended.
+        age: Nanos,
+        /// Whether it completed afterwards, so that `age` is its whole latency.
+        completed: bool,
+    },
+    /// Operations that were due before the end had not been done: the offered rate is above what the
+    /// target carries.
+    Backlog {
+        /// Whose.
+        job: JobRole,
+        /// About how many.
+        operations: u64,
+        /// How late the first of them is.
+        oldest: Nanos,
+    },
+    /// Transactions that were due before the end had not begun.
+    TransactionBacklog {
+        /// How many.
+        transactions: u64,
+        /// How late the first of them is.
+        oldest: Nanos,
+    },
+    /// Clients were ready to run and had no CPU, for more than a tenth of the mean latency.
+    ClientsWaitedForCpu {
+        /// Microseconds an operation.
+        microseconds: f64,
+        /// The mean latency that this is part of.
+        mean_latency: Nanos,
+    },
+    /// The load generator used nearly all CPUs.
+    GeneratorSaturatesCpus {
+        /// CPUs used.
+        used: f64,
+        /// CPUs there are.
+        cpus: u32,
+    },
+    /// One client of the load generator was nearly always on a CPU.
+    GeneratorClientSaturated {
+        /// Its share of the time.
+        busiest: SharePermille,
+    },
+    /// The load generator submitted operations after their intended start although the client was idle.
+    GeneratorLate {
+        /// Whose.
+        job: JobRole,
+        /// The mean lateness.
+        late: Nanos,
+        /// The mean response time that this is part of.
+        mean_response: Nanos,
+    },
+    /// fio reports fsync and fdatasync apart from writes.
+    SyncsReportedApart,
+    /// fio reports many clients only at the end.
+    NoFiguresPerSecond {
+        /// How many clients.
+        clients: u32,
+    },
+    /// A CPU limit of the program's own control group held it back.
+    CpuLimitReached {
+        /// For how long.
+        throttled: Nanos,
+    },
+    /// The counters of host and device could not be read.
+    NoHostCounters,
+    /// A control group bounded the page cache.
+    PageCacheBounded {
+        /// Page cache and the load's own memory together.
+        limit: Bytes,
+        /// Version of the control group, 1 or 2.
+        cgroup_version: u8,
+    },
+    /// The filesystem was mounted with an option that can lose or reorder completed writes at a power
+    /// failure.
+    UnsafeMountOption {
+        /// The option.
+        option: String,
+    },
+    /// The server is not one that Spindle started.
+    ForeignServer,
+    /// The host of an emulated device had little idle CPU.
+    EmulatorHostBusy {
+        /// Idle share of all CPUs in percent.
+        idle_percent: f64,
+    },
+    /// The server of an emulated device has no real-time priority.
+    EmulatorNotRealTime,
+    /// A sentence of a run file older than version 3.
+    Recorded {
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl Warning {
+    /// Whether both say the same of their trials: their figures may differ.
+    pub fn same_kind(&self, other: &Warning) -> bool {
+        let role = |warning: &Warning| match warning {
+            Warning::NothingCompleted { job, .. }
+            | Warning::OperationsFailed { job, .. }
+            | Warning::BeyondDeviceEnd { job, .. }
+            | Warning::InFlightLonger { job, .. }
+            | Warning::Backlog { job, .. }
+            | Warning::GeneratorLate { job, .. } => Some(*job),
+            _ => None,
+        };
+        match (self, other) {
+            (Warning::Recorded { text }, Warning::Recorded { text: other }) => text == other,
+            (
+                Warning::UnsafeMountOption { option },
+                Warning::UnsafeMountOption { option: other },
+            ) => option == other,
+            _ => {
+                std::mem::discriminant(self) == std::mem::discriminant(other)
+                    && role(self) == role(other)
+            }
+        }
+    }
+}
+
+/// Why a trial that was measured does not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum VoidReason {
+    /// Settings were not after the trial what they were before it.
+    SettingsMoved {
+        /// Which.
+        moved: Vec<MovedSetting>,
+    },
+    /// The emulated device completed requests too late.
+    CompletionsLate(LateCompletions),
+    /// A database trial went wrong: the server's words, or the check that failed.
+    Database {
+        /// What happened, with the server's words.
+        problem: String,
+    },
+    /// A sentence of a run file older than version 3.
+    Recorded {
+        /// The sentence.
+        text: String,
+    },
+}
+
+/// A setting that something else changed during a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovedSetting {
+    /// The kernel's or the server's name for it.
+    pub name: String,
+    /// Its value before.
+    pub before: String,
+    /// Its value after; none if it is no longer there.
+    pub after: Option<String>,
+}
+
+/// How late the completions of an emulated device were.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LateCompletions {
+    /// Whether the mean or the 99th percentile was too late.
+    pub statistic: LateStatistic,
+    /// The lateness.
+    pub late: Nanos,
+    /// The model's own response time in the same statistic.
+    pub response: Nanos,
+    /// Share of its spinning time for which the pacing thread's CPU was taken from it, where known.
+    pub cpu_taken: Option<f64>,
+}
+
+/// Of which statistic a lateness is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LateStatistic {
+    /// The mean.
+    Mean,
+    /// The 99th percentile.
+    P99,
+}

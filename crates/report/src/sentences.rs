@@ -1,0 +1,18 @@
+//! The sentences of reports: words for what other parts of the program say as data.
+
+mod caveat;
+mod decision;
+mod event;
+mod finding;
+mod intention;
+mod trouble;
+mod warning;
+
+pub(crate) use caveat::caveat;
+pub(crate) use decision::decision;
+pub use event::event;
+pub(crate) use finding::finding;
+pub(crate) use intention::intention;
+pub(crate) use trouble::lost;
+pub use trouble::outcome;
+pub(crate) use warning::warning;

@@ -1,0 +1,34 @@
+//! Caveats of whole runs.
+
+use record::Caveat;
+
+/// A caveat in a sentence, without a full stop.
+pub(crate) fn caveat(caveat: &Caveat) -> String {
+    match caveat {
+        Caveat::Trap { id, title, evidence } => {
+            format!("{title} ({evidence}); see spindle explain {id}")
+        }
+        Caveat::EmulatedModel { profile, transport } => format!(
+            "the device is a model ({profile}), paced in wall time behind {transport}; its data are \
+             real, and the model starts each trial as new"
+        ),
+        Caveat::FewerTags { model, passed, transport } => format!(
+            "the model takes {model} commands at once, of which {transport} passes {passed}"
+        ),
+        Caveat::SimulatedModel { turnaround, page_cache } => format!(
+            "models computed these figures in virtual time; a client takes {turnaround} from a \
+             completion to its next request, and buffered I/O goes through a page cache of \
+             {page_cache}"
+        ),
+        Caveat::Trace { format, requests, processes, length } => format!(
+            "the trace ({format}) has {requests} requests of {processes} processes over {length}"
+        ),
+        Caveat::TraceBadLines { lines } => {
+            format!("{lines} lines of the trace could not be read and were left out")
+        }
+        Caveat::TraceOtherRequests { requests } => format!(
+            "{requests} requests of the trace are neither reads, writes nor flushes and were left out"
+        ),
+        Caveat::Recorded { text } => text.clone(),
+    }
+}

@@ -1,0 +1,78 @@
+//! What a run will change or make.
+
+use plan::{EmulatedTransport, Intention};
+
+/// An intention as the rest of a sentence that begins with "Will".
+pub(crate) fn intention(intention: &Intention) -> String {
+    match intention {
+        Intention::LayOut { files: 1, size, folder } => format!(
+            "lay out a scratch file of {size} in {}, and remove it at the end",
+            folder.display()
+        ),
+        Intention::LayOut { files, size, folder } => format!(
+            "lay out {files} scratch files of {size} each in {}, and remove them at the end",
+            folder.display()
+        ),
+        Intention::Overwrite { device, size: Some(size) } => {
+            format!("OVERWRITE the first {size} of {device}")
+        }
+        Intention::Overwrite { device, size: None } => {
+            format!("OVERWRITE all of {device} with a filesystem")
+        }
+        Intention::AttachLoop { devices: 1 } => {
+            "attach a loop device to it, and detach it at the end".to_owned()
+        }
+        Intention::AttachLoop { .. } => {
+            "attach a loop device to each, and detach them at the end".to_owned()
+        }
+        Intention::MakeFilesystem { filesystem } => {
+            format!("make and mount the filesystem {filesystem}, and unmount it at the end")
+        }
+        Intention::BoundPageCache { limit } => format!(
+            "limit the page cache to {limit} with a control group, and remove the group at the end"
+        ),
+        Intention::LoadPrivate { data, size, server, kept, .. } => format!(
+            "load {data} (about {size}) once into a private {server}, kept in {}; copy it fresh for \
+             each trial and run a server on it, and remove all of it at the end",
+            kept.display()
+        ),
+        Intention::LoadForeign { database, data, size } => format!(
+            "load {data} (about {size}) into the database of {}, unless it is there, and drop the \
+             tables that were made at the end",
+            database.server
+        ),
+        Intention::ConfigureServer { server, settings } => {
+            let each: Vec<String> =
+                settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("configure {server} with {}", each.join(" "))
+        }
+        Intention::ChangeSettings { factors, device } => {
+            let names: Vec<String> = factors.iter().map(ToString::to_string).collect();
+            format!(
+                "change {} of {}, and put it back at the end",
+                names.join(", "),
+                device.as_deref().unwrap_or("that device")
+            )
+        }
+        Intention::Emulate { profile, size, transport, data } => {
+            let made = match transport {
+                EmulatedTransport::Ublk => "a ublk device",
+                EmulatedTransport::FuseUring => {
+                    "a FUSE mount (io_uring is enabled for it meanwhile), a loop device"
+                }
+                EmulatedTransport::Fuse => "a FUSE mount, a loop device",
+            };
+            let place = data.as_ref().map_or("memory".to_owned(), |folder| {
+                format!("a sparse scratch file in {}", folder.display())
+            });
+            format!(
+                "bring up an emulated {profile} ({size}): a server process, {made}, its data in \
+                 {place}; and take them down at the end"
+            )
+        }
+        Intention::Simulate { profile, kernel } => format!(
+            "simulate {profile} behind the block layer of Linux {kernel}, in virtual time; the \
+             storage of this host is not touched"
+        ),
+    }
+}

@@ -1,0 +1,268 @@
+//! Trials on this host's storage: what was made and changed for them, and their measurement.
+
+use super::{
+    RealTarget, counters,
+    databases::Databases,
+    settings,
+    stage::{self, Stage, Stages},
+};
+use crate::{Live, Phase, Session, Watcher, WorldError};
+use host::{Changes, QueueFolder};
+use load::{LoadError, LoadSpec};
+use plan::{Cell, EngineKind, Plan};
+use record::{Measurement, TrialId, Warning};
+use std::{
+    rc::Rc,
+    sync::atomic::{AtomicBool, Ordering},
+};
+use units::Nanos;
+
+/// Owns everything that a run made or changed on this host.
+pub struct RealSession<'a> {
+    target: Rc<RealTarget>,
+    plan: &'a Plan,
+    /// None once everything has been put back.
+    changes: Option<Changes>,
+    stages: Option<Stages>,
+    databases: Option<Databases>,
+    /// The control group that bounds the page cache, while it does.
+    bound: Option<host::PageCacheBound>,
+}
+
+/// The session was used after it had ended.
+#[derive(Debug, thiserror::Error)]
+#[error("the session has ended")]
+struct Ended;
+
+impl<'a> RealSession<'a> {
+    /// Makes what all trials need.
+    pub fn prepare(
+        target: Rc<RealTarget>,
+        plan: &'a Plan,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<RealSession<'a>, WorldError> {
+        let words: Vec<String> = std::env::args().collect();
+        let changes = Changes::begin(&target.host, &words.join(" ")).map_err(WorldError::fatal)?;
+        let mut session = RealSession {
+            target,
+            plan,
+            changes: Some(changes),
+            stages: None,
+            databases: None,
+            bound: None,
+        };
+        match session.make(stop, watcher) {
+            Ok(()) => Ok(session),
+            Err(ended) => Err(match session.end() {
+                Ok(()) => ended,
+                Err(left) => {
+                    WorldError::NotRestored { ended: Box::new(ended), left: Box::new(left) }
+                }
+            }),
+        }
+    }
+
+    fn make(&mut self, stop: &AtomicBool, watcher: &mut dyn Watcher) -> Result<(), WorldError> {
+        let (target, plan) = (&*self.target, self.plan);
+        let changes = self.changes.as_mut().ok_or(Ended).map_err(WorldError::fatal)?;
+        self.stages = Some(Stages::prepare(target, changes, plan, stop, watcher)?);
+        if plan.is_of_databases() {
+            self.databases = Some(Databases::prepare(target, changes, plan, stop, watcher)?);
+        }
+        if let Some(limit) = plan.page_cache {
+            // Joined once all is laid out: what is cached from now on is ours, and bounded.
+            let bound = changes.bound_page_cache(limit).map_err(WorldError::fatal)?;
+            // A database's server joins it; its clients are no part of it.
+            if !plan.is_of_databases() {
+                bound.join_ourselves().map_err(WorldError::fatal)?;
+            }
+            self.bound = Some(bound);
+        }
+        Ok(())
+    }
+
+    /// The stage that the last `apply` made current.
+    fn stage(&self) -> Result<&Stage, WorldError> {
+        let stage = self.stages.as_ref().and_then(Stages::current);
+        stage.ok_or(Ended).map_err(WorldError::fatal)
+    }
+
+    /// Puts everything back; does nothing the second time.
+    fn end(&mut self) -> Result<(), WorldError> {
+        self.bound = None;
+        let Some(mut changes) = self.changes.take() else { return Ok(()) };
+        // What cannot be taken away now stays in the journal, and is reported below.
+        let databases = self.databases.take();
+        let servers = databases.map_or(Ok(()), |all| all.leave(&self.target, &mut changes));
+        let stages = self.stages.take().map_or(Ok(()), |stages| stages.leave(&mut changes));
+        let left = servers.and(stages);
+        let report = changes.finish().map_err(WorldError::fatal)?;
+        if report.is_complete() {
+            return left;
+        }
+        Err(WorldError::left_behind(&report))
+    }
+
+    fn cell(&self, trial: TrialId) -> &'a Cell {
+        &self.plan.cells[trial.cell]
+    }
+
+    /// Runs a cell's database workload on the server that `apply` started, and ends that.
+    fn measure_database(
+        &mut self,
+        trial: TrialId,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Measurement, WorldError> {
+        let (plan, cell, seed) = (self.plan, self.cell(trial), trial.seed(self.plan.seed));
+        let (Some(databases), Some(changes)) = (&mut self.databases, &mut self.changes) else {
+            return Err(WorldError::fatal(Ended));
+        };
+        let stage = self.stages.as_ref().and_then(Stages::current);
+        let measured = databases.measure(&self.target, (plan, cell), stage, seed, stop, watcher);
+        let ended = databases.end(&self.target, changes);
+        let mut measurement = measured?;
+        ended?;
+        measurement.warnings.extend(self.page_cache_bound());
+        Ok(measurement)
+    }
+
+    fn page_cache_bound(&self) -> Option<Warning> {
+        self.bound.as_ref().map(|bound| Warning::PageCacheBounded {
+            limit: bound.limit,
+            cgroup_version: match bound.version {
+                host::CgroupVersion::V1 => 1,
+                host::CgroupVersion::V2 => 2,
+            },
+        })
+    }
+
+    /// Tells trouble that ends the run from trouble of one trial.
+    fn explain(&self, error: LoadError, stop: &AtomicBool) -> WorldError {
+        if matches!(error, LoadError::Stopped) || stop.load(Ordering::Relaxed) {
+            return WorldError::Interrupted;
+        }
+        let device = self.stages.as_ref().and_then(Stages::current).and_then(|s| s.device);
+        let gone = device
+            .is_some_and(|number| host::BlockDevice::read(&self.target.host, number).is_err());
+        match gone {
+            true => WorldError::fatal(DeviceGone { source: error }),
+            false => WorldError::trial(error),
+        }
+    }
+}
+
+/// The device disappeared while it was measured.
+#[derive(Debug, thiserror::Error)]
+#[error("the device has disappeared; the kernel's log (dmesg) may say why")]
+struct DeviceGone {
+    source: LoadError,
+}
+
+impl Session for RealSession<'_> {
+    fn apply(&mut self, cell: &Cell) -> Result<(), WorldError> {
+        let (target, plan) = (&*self.target, self.plan);
+        let (Some(changes), Some(stages)) = (&mut self.changes, &mut self.stages) else {
+            return Err(WorldError::fatal(Ended));
+        };
+        // The last trial's server uses what is now set anew.
+        if let Some(databases) = &mut self.databases {
+            databases.end(target, changes)?;
+        }
+        let filesystem = stage::filesystem_of(target, plan, cell);
+        stages.enter(target, changes, plan, filesystem.as_ref())?;
+        let Some(stage) = stages.current() else { return Ok(()) };
+        // Where no setting of the host is compared, none is touched.
+        if let (Some(number), true) = (stage.device, plan.sets_host()) {
+            settings::apply(changes, number, &stage.before, cell)?;
+        }
+        match &mut self.databases {
+            Some(databases) => {
+                databases.begin(target, changes, (plan, cell), &stage.folder, self.bound.as_ref())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
+        let stage = self.stage()?;
+        let mut all = Vec::new();
+        for (place, number) in stage.device.iter().chain(&stage.below).enumerate() {
+            let folder = QueueFolder::of(&self.target.host, *number).map_err(WorldError::fatal)?;
+            let prefix = if place == 0 { String::new() } else { format!("{number}:") };
+            let values = folder.read_all();
+            all.extend(values.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
+        }
+        all.extend(self.databases.iter().flat_map(Databases::settings).cloned());
+        Ok(all)
+    }
+
+    fn measure(
+        &mut self,
+        trial: TrialId,
+        stop: &AtomicBool,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Measurement, WorldError> {
+        let plan = self.plan;
+        if plan.is_of_databases() {
+            return self.measure_database(trial, stop, watcher);
+        }
+        let (workload, engine) = plan.workload_of(self.cell(trial)).map_err(WorldError::trial)?;
+        let stage = self.stage()?;
+        let device = stage.device;
+        load::forget_cached(&stage.target).map_err(|error| self.explain(error, stop))?;
+        let mut sampler = counters::Sampling::begin(&self.target.host, device);
+        let spec = LoadSpec {
+            workload: &workload,
+            target: &stage.target,
+            engine,
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure,
+            seed: trial.seed(plan.seed),
+        };
+        let measured = load::run(&spec, stop, &mut |live| {
+            sampler.sample(live.at);
+            watcher.live(&live_of(live, plan.timing.warmup));
+        });
+        let mut measurement = measured.map_err(|error| self.explain(error, stop))?;
+        if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
+            return Err(WorldError::Interrupted);
+        }
+        if engine == EngineKind::Null {
+            return Ok(measurement);
+        }
+        let own = std::mem::take(&mut measurement.counters);
+        own.into_iter().for_each(|sample| sampler.add(sample.values));
+        measurement.counters = sampler.samples();
+        measurement.warnings.extend(sampler.warnings());
+        measurement.warnings.extend(self.stage()?.warnings.iter().cloned());
+        measurement.warnings.extend(self.page_cache_bound());
+        Ok(measurement)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), WorldError> {
+        self.end()
+    }
+}
+
+impl Drop for RealSession<'_> {
+    fn drop(&mut self) {
+        // Nobody is left to tell; what fails stays in the journal, for `spindle undo`.
+        let _in_the_journal = self.end();
+    }
+}
+
+fn live_of(live: &load::Live, warmup: Nanos) -> Live {
+    let (phase, since) = match live.phase {
+        load::Phase::WarmUp => (Phase::WarmUp, live.at + warmup.as_secs_f64()),
+        load::Phase::Measuring => (Phase::Measuring, live.at),
+    };
+    Live {
+        phase,
+        since: Nanos::from_secs_f64(since),
+        operations_per_second: live.operations_per_second,
+        bytes_per_second: live.bytes_per_second,
+        p99: live.p99,
+    }
+}
