@@ -143,7 +143,8 @@ pub(crate) fn drive(
     let span_end = if early { Instant::now().min(times.end) } else { times.end };
     let ended = join(threads)?;
     if let Some(failure) = lock(&shared.failure).take() {
-        return Err(DatabaseError::Void(failure.to_string()));
+        let message = failure.to_string();
+        return Err(DatabaseError::of_client(failure, message));
     }
     if stop.load(Ordering::Relaxed) && early {
         return Err(DatabaseError::Stopped);

@@ -14,6 +14,10 @@ pub enum DatabaseError {
     /// A trial that does not count, with the server's own words.
     #[error("{0}")]
     Void(String),
+    /// A trial failed with an error that every further trial would meet as well, with the server's own
+    /// words.
+    #[error("the server refused a client, and would in every further trial: {0}")]
+    Permanent(String),
     /// A statement outside of trials failed.
     #[error("{doing}: {cause}")]
     Sql {
@@ -42,6 +46,17 @@ impl DatabaseError {
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> DatabaseError {
         let doing = doing.into();
         move |source| DatabaseError::Io { doing, source }
+    }
+
+    /// An error of a client in a trial.
+    pub(crate) fn of_client(error: SqlError, message: String) -> DatabaseError {
+        match error {
+            SqlError::Permanent(_) => DatabaseError::Permanent(message),
+            SqlError::Retry(_)
+            | SqlError::Duplicate(_)
+            | SqlError::Refused(_)
+            | SqlError::Lost(_) => DatabaseError::Void(message),
+        }
     }
 
     pub(crate) fn sql(doing: impl Into<String>) -> impl FnOnce(SqlError) -> DatabaseError {

@@ -12,6 +12,7 @@ pub trait Session: Send {
     fn dialect(&self) -> Dialect;
 
     /// Prepares a statement, with `?` for each value. It is counted as `kind` whenever it is run.
+    /// A statement that the server cannot prepare is sent as text instead, if it has no values.
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError>;
 
     /// Runs a prepared statement and reads all that it gives; how many rows it changed, or gave.
@@ -119,6 +120,10 @@ pub enum SqlError {
     /// The server would not.
     #[error("{0}")]
     Refused(String),
+    /// The server would not, and would not in any other trial either: credentials, rights, a read-only
+    /// server, an unknown database, a statement that it does not support.
+    #[error("{0}")]
+    Permanent(String),
     /// The connection is gone, or was not to be had.
     #[error("{0}")]
     Lost(String),

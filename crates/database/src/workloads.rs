@@ -74,7 +74,10 @@ impl Crowd {
             DatabaseKind::Insert => insert::crowd(job, endpoint, clients, seed),
             _ => oltp::crowd(job, endpoint, clients, seed),
         };
-        gathered.map_err(|error| DatabaseError::Void(format!("a client: {error}")))
+        gathered.map_err(|error| {
+            let message = format!("a client: {error}");
+            DatabaseError::of_client(error, message)
+        })
     }
 }
 

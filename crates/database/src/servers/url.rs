@@ -10,6 +10,9 @@ const MARK: &str = "spindle_data";
 /// Where the password comes from, since a URL is recorded.
 const PASSWORD: &str = "SPINDLE_DATABASE_PASSWORD";
 
+/// Why a URL that demands TLS is refused.
+const NO_TLS: &str = "it demands TLS, which is not supported: connect through a Unix socket, a private network or a tunnel";
+
 /// A foreign database that we may use.
 pub struct Claim {
     /// Where it is.
@@ -38,6 +41,9 @@ impl Endpoint {
                 if options.get_db_name().is_none() {
                     return Err(wrong("it names no database".to_owned()));
                 }
+                if options.get_ssl_opts().is_some() {
+                    return Err(wrong(NO_TLS.to_owned()));
+                }
                 let options = match password {
                     Some(password) => {
                         mysql::OptsBuilder::from_opts(options).pass(Some(password)).into()
@@ -51,6 +57,9 @@ impl Endpoint {
                     url.parse().map_err(|error: postgres::Error| wrong(error.to_string()))?;
                 if config.get_dbname().is_none() {
                     return Err(wrong("it names no database".to_owned()));
+                }
+                if config.get_ssl_mode() == postgres::config::SslMode::Require {
+                    return Err(wrong(NO_TLS.to_owned()));
                 }
                 if let Some(password) = password {
                     config.password(password);

@@ -5,10 +5,10 @@ mod wire;
 
 use self::wire::Wire;
 use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
-use mysql::{Conn, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
+use mysql::{Conn, DriverError, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
 use plan::Dialect;
 use record::Queries;
-use std::{os::fd::AsRawFd, time::Duration};
+use std::{os::fd::AsRawFd, sync::Arc, time::Duration};
 
 /// Deadlock, lock wait timeout, record changed since last read: what sysbench begins anew, too.
 const RETRIED: [u16; 3] = [1213, 1205, 1020];
@@ -16,11 +16,51 @@ const RETRIED: [u16; 3] = [1213, 1205, 1020];
 /// ER_DUP_ENTRY.
 const DUPLICATE: u16 = 1062;
 
+/// ER_UNSUPPORTED_PS: MySQL prepares no BEGIN, START TRANSACTION, SAVEPOINT, LOCK TABLES or USE; MariaDB
+/// does.
+const UNSUPPORTED_IN_PREPARED: u16 = 1295;
+
+/// Errors that the same statement on the same server meets again: wrong credentials or rights (1044,
+/// 1045, 1142, 1143, 1227, 1251, 1698, 3118, 3159, 4151), no such database, table, column or engine
+/// (1046, 1049, 1054, 1146, 1286), syntax (1064), a read-only server (1290, 1836), an unsupported
+/// statement (1235, 1295).
+const PERMANENT: [u16; 20] = [
+    1044,
+    1045,
+    1046,
+    1049,
+    1054,
+    1064,
+    1142,
+    1143,
+    1146,
+    1227,
+    1235,
+    1251,
+    1286,
+    1290,
+    UNSUPPORTED_IN_PREPARED,
+    1698,
+    1836,
+    3118,
+    3159,
+    4151,
+];
+
+/// A statement as it is sent.
+#[derive(Clone)]
+enum Sent {
+    /// Prepared in the server.
+    Prepared(Statement),
+    /// As text each time.
+    Text(Arc<str>),
+}
+
 /// A connection to MariaDB or MySQL.
 pub struct MySqlSession {
     connection: Conn,
     wire: Wire,
-    prepared: Prepared<Statement>,
+    prepared: Prepared<Sent>,
 }
 
 impl MySqlSession {
@@ -42,6 +82,15 @@ impl MySqlSession {
 fn told(error: mysql::Error) -> SqlError {
     match error {
         mysql::Error::MySqlError(error) => refused(error.code, &error.message),
+        // The server and this client have no way to log in or to encrypt in common.
+        mysql::Error::DriverError(
+            error @ (DriverError::UnsupportedProtocol(_)
+            | DriverError::Protocol41NotSet
+            | DriverError::TlsNotSupported
+            | DriverError::UnknownAuthPlugin(_)
+            | DriverError::OldMysqlPasswordDisabled
+            | DriverError::CleartextPluginDisabled),
+        ) => SqlError::Permanent(error.to_string()),
         other => SqlError::Lost(other.to_string()),
     }
 }
@@ -51,6 +100,7 @@ fn refused(code: u16, message: &str) -> SqlError {
     match code {
         code if RETRIED.contains(&code) => SqlError::Retry(said),
         DUPLICATE => SqlError::Duplicate(said),
+        code if PERMANENT.contains(&code) => SqlError::Permanent(said),
         _ => SqlError::Refused(said),
     }
 }
@@ -83,13 +133,23 @@ impl Session for MySqlSession {
     }
 
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError> {
-        let statement = self.connection.prep(sql).map_err(told)?;
+        let statement = match self.connection.prep(sql) {
+            Ok(statement) => Sent::Prepared(statement),
+            Err(mysql::Error::MySqlError(error))
+                if error.code == UNSUPPORTED_IN_PREPARED && !sql.contains('?') =>
+            {
+                Sent::Text(sql.into())
+            }
+            Err(error) => return Err(told(error)),
+        };
         Ok(self.prepared.add(statement, kind))
     }
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
-        let statement = self.prepared.counted(statement);
-        self.wire.execute(statement.id(), args)
+        match self.prepared.counted(statement) {
+            Sent::Prepared(statement) => self.wire.execute(statement.id(), args),
+            Sent::Text(sql) => self.wire.query(&sql),
+        }
     }
 
     fn rows(
@@ -97,9 +157,18 @@ impl Session for MySqlSession {
         statement: StatementId,
         args: &[Arg<'_>],
     ) -> Result<Vec<Vec<Field>>, SqlError> {
-        let statement = self.prepared.counted(statement);
-        let result = self.connection.exec_iter(&statement, params(args)).map_err(told)?;
-        result.map(|row| Ok(row.map_err(told)?.unwrap().into_iter().map(field).collect())).collect()
+        fn all(
+            rows: impl Iterator<Item = mysql::Result<Row>>,
+        ) -> Result<Vec<Vec<Field>>, SqlError> {
+            rows.map(|row| Ok(row.map_err(told)?.unwrap().into_iter().map(field).collect()))
+                .collect()
+        }
+        match self.prepared.counted(statement) {
+            Sent::Prepared(statement) => {
+                all(self.connection.exec_iter(&statement, params(args)).map_err(told)?)
+            }
+            Sent::Text(sql) => all(self.connection.query_iter(&*sql).map_err(told)?),
+        }
     }
 
     fn script(&mut self, sql: &str) -> Result<(), SqlError> {

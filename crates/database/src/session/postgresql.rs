@@ -44,6 +44,10 @@ fn told(error: postgres::Error) -> SqlError {
         DUPLICATE => SqlError::Duplicate(text),
         // The server ends connections when it ends, or starts.
         code if code.starts_with("57P") => SqlError::Lost(text),
+        // Credentials; no such database; syntax, rights, no such table; a read-only server; what the
+        // server does not support.
+        code if code.starts_with("28") || code.starts_with("42") => SqlError::Permanent(text),
+        "3D000" | "25006" | "0A000" => SqlError::Permanent(text),
         _ => SqlError::Refused(text),
     }
 }

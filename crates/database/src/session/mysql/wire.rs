@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn errors_have_the_servers_words_and_what_makes_no_sense_loses_the_connection() {
-        let refused = SqlError::Refused("You have an error (1064)".into());
+        let refused = SqlError::Permanent("You have an error (1064)".into());
         let of_either: [&[&[u8]]; 2] = [&[REFUSED], &[&[1], b"def a", ROW, REFUSED]];
         for packets in of_either {
             assert_eq!(of(packets, 3), Err(refused.clone()));

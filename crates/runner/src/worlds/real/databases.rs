@@ -9,7 +9,7 @@ use super::{RealTarget, counters::Sampling, stage::Stage};
 use crate::{Live, Phase, Watcher, WorldError};
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
-    check_data, copy_data, flush_data, warm_data,
+    SqlError, check_data, copy_data, flush_data, warm_data,
 };
 use host::{Changes, PageCacheBound};
 use plan::{Cell, DatabaseJob, Plan, Server, StorageEngine, Workload};
@@ -187,7 +187,13 @@ impl Databases {
         let claim = self.claims.get(&job.server.to_string()).ok_or_else(nothing)?;
         let running = Running::foreign(claim.endpoint.clone());
         let names: Vec<String> = READ_BACK.map(str::to_owned).into();
-        self.applied = running.variables(&names).map_err(WorldError::trial)?;
+        self.applied = running.variables(&names).map_err(|error| match error {
+            SqlError::Permanent(_) => WorldError::fatal(error),
+            SqlError::Retry(_)
+            | SqlError::Duplicate(_)
+            | SqlError::Refused(_)
+            | SqlError::Lost(_) => WorldError::trial(error),
+        })?;
         let place = Place { data: PathBuf::new(), run: self.run.clone() };
         let server = job.server.clone();
         self.trial = Some(TrialServer { server, running, place });
@@ -233,6 +239,12 @@ impl Databases {
         });
         let mut measurement = match measured {
             Ok(measurement) => measurement,
+            // Another level of a variable may do what this one does not.
+            Err(DatabaseError::Permanent(told))
+                if trial.server.is_private() && !workload.variables.is_empty() =>
+            {
+                return Err(trial.why(DatabaseError::Void(told)));
+            }
             Err(error) => return Err(trial.why(error)),
         };
         if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
@@ -456,6 +468,7 @@ fn trial(error: DatabaseError) -> WorldError {
     match error {
         DatabaseError::Stopped => WorldError::Interrupted,
         DatabaseError::Usage(why) | DatabaseError::Void(why) => void(why),
+        error @ DatabaseError::Permanent(_) => WorldError::fatal(error),
         other => WorldError::trial(other),
     }
 }
