@@ -14,7 +14,6 @@
 //! `--check` makes a missed promise exit code 1.
 
 use load::{LayOut, LoadSpec, Target, lay_out, run};
-use plan::{EngineKind, Job, Workload};
 use std::{
     io::{Read, Write},
     path::PathBuf,
@@ -22,6 +21,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 use units::{Bytes, Nanos};
+use workload::{EngineKind, Job, Workload};
 
 type Error = Box<dyn std::error::Error>;
 

@@ -15,7 +15,6 @@
 
 use database::{Place, Programs, RunSpec, Running, Shape};
 use host::{Changes, Host};
-use plan::{DatabaseJob, Server, StorageEngine};
 use rustix::{
     process::Pid,
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -27,6 +26,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 use units::Nanos;
+use workload::{DatabaseJob, Server, StorageEngine};
 
 type Error = Box<dyn std::error::Error>;
 

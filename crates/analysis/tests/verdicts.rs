@@ -271,6 +271,6 @@ fn a_cache_is_named_only_where_the_counters_can_tell() {
     assert!(!named(&run), "trials of a second hold one sample, edges and all");
     run.plan.timing.measure = Nanos::from_secs(3);
     assert!(named(&run));
-    run.plan.engine = plan::EngineKind::Fio;
+    run.plan.engine = workload::EngineKind::Fio;
     assert!(!named(&run), "fio's own start and end");
 }

@@ -2,9 +2,10 @@
 
 use crate::exit::Usage;
 use clap::Args;
-use plan::{ClientKind, Factor, RawJob, RawLevel, RawPlan, Replay, ReplayMode, WordError};
+use plan::{Factor, RawJob, RawLevel, RawPlan};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
+use workload::{ClientKind, Replay, ReplayMode, WordError};
 
 /// What to compare, on what, with which load.
 #[derive(Debug, Args)]

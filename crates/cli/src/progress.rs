@@ -4,9 +4,10 @@ use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::Plan;
 use record::{Event, Outcome, Trial, TrialId};
-use runner::{Live, Phase, Watcher};
+use runner::Watcher;
 use std::io::IsTerminal;
 use units::{Bytes, Nanos};
+use workload::{Live, Phase};
 
 /// Shows a run on stderr.
 pub struct Progress {
@@ -89,7 +90,7 @@ impl Watcher for Progress {
     fn live(&mut self, live: &Live) {
         let in_trial = match live.phase {
             Phase::WarmUp => 0,
-            Phase::Measuring => live.since.0 / 1_000_000,
+            Phase::Measuring => (live.at.max(0.0) * 1000.0) as u64,
         };
         self.bar.set_position(self.done_ms + in_trial.min(self.trial_ms));
         let figures = match live.phase {

@@ -1,8 +1,8 @@
 //! A server's own counters, once a second beside the device's.
 
 use crate::{Running, Session};
-use plan::Dialect;
 use std::{collections::BTreeMap, fs, time::Instant};
+use workload::Dialect;
 
 /// MariaDB's and MySQL's counters that only grow: those that there are become rates.
 const GROWING: [&str; 26] = [

@@ -10,7 +10,6 @@ use crate::{
     tally::{Completed, Tally},
     workloads::{Client, Crowd, Done},
 };
-use plan::{DatabaseJob, Rate, Schedule};
 use random::Stream;
 use record::{
     GeneratorCost, Histogram, Measurement, Queries, Second, SharePermille, Transactions, Warning,
@@ -24,6 +23,7 @@ use std::{
     time::{Duration, Instant},
 };
 use units::{Bytes, Nanos};
+use workload::{DatabaseJob, Live, Rate, Schedule, TrialClock};
 
 /// What is run, on what.
 pub struct RunSpec<'a> {
@@ -43,19 +43,6 @@ pub struct RunSpec<'a> {
     pub seed: u64,
 }
 
-/// A second of a trial.
-#[derive(Clone, Copy, Debug)]
-pub struct Live {
-    /// Its end, in seconds from the end of warm-up.
-    pub at: f64,
-    /// Whether nothing counts yet.
-    pub warming: bool,
-    /// Transactions completed in it, a second.
-    pub per_second: f64,
-    /// 99th percentile of their latencies.
-    pub p99: Nanos,
-}
-
 /// A server that answers nothing for so long after the end hangs: InnoDB's usual lock wait is 50 s.
 const HUNG_AFTER: Duration = Duration::from_secs(120);
 
@@ -63,12 +50,26 @@ const HUNG_AFTER: Duration = Duration::from_secs(120);
 /// ten fail, one transaction in 10^45 would be given up wrongly.
 const ATTEMPTS_MOST: u32 = 1000;
 
-/// When to begin, to measure and to end.
+/// The trial's clock, which counts from `start`.
 #[derive(Clone, Copy)]
 struct Times {
     start: Instant,
-    measure: Instant,
-    end: Instant,
+    clock: TrialClock,
+}
+
+impl Times {
+    fn instant(&self, at: Nanos) -> Instant {
+        self.start + at.as_duration()
+    }
+
+    fn end(&self) -> Instant {
+        self.instant(self.clock.end)
+    }
+
+    /// Whether what completes at `now` counts.
+    fn counts(&self, now: Instant) -> bool {
+        now >= self.start && self.clock.counts(Nanos::from(now - self.start))
+    }
 }
 
 /// What all threads share.
@@ -132,15 +133,14 @@ pub(crate) fn drive(
         threads.push(thread.map_err(DatabaseError::io("start a client's thread"))?);
     }
     let start = Instant::now() + Duration::from_millis(1);
-    let measure = start + spec.warmup.as_duration();
-    let times = Times { start, measure, end: measure + spec.measure.as_duration() };
+    let times = Times { start, clock: TrialClock::new(Nanos::ZERO, spec.warmup, spec.measure) };
     // Set once, before any thread reads it.
     let _ = shared.times.set(times);
     shared.gate.wait();
-    let mut watch = Watch { times, tallies: &tallies, before: start, seconds: Vec::new() };
+    let mut watch = Watch { times, tallies: &tallies, before: Nanos::ZERO, seconds: Vec::new() };
     let early = watch.until_end(&shared, stop, each_second);
     shared.over.store(true, Ordering::Relaxed);
-    let span_end = if early { Instant::now().min(times.end) } else { times.end };
+    let span_end = if early { Instant::now().min(times.end()) } else { times.end() };
     let ended = join(threads)?;
     if let Some(failure) = lock(&shared.failure).take() {
         let message = failure.to_string();
@@ -150,7 +150,7 @@ pub(crate) fn drive(
         return Err(DatabaseError::Stopped);
     }
     let seconds = watch.seconds;
-    let span = span_end.saturating_duration_since(times.measure);
+    let span = span_end.saturating_duration_since(times.instant(times.clock.measure));
     let transactions = gathered(&tallies, names, measured_clients, &ended, &audit);
     if let Some(why) = nothing_came_through(&transactions) {
         return Err(DatabaseError::Void(why));
@@ -210,24 +210,24 @@ fn work(
     let _warm_up_is_not_counted = client.take_queries();
     let mut cpu_before = None;
     sleep_until(times.start, shared);
-    let over = || shared.over.load(Ordering::Relaxed) || Instant::now() >= times.end;
+    let over = || shared.over.load(Ordering::Relaxed) || Instant::now() >= times.end();
     while !over() {
-        if cpu_before.is_none() && Instant::now() >= times.measure {
+        if cpu_before.is_none() && times.counts(Instant::now()) {
             cpu_before = Some(thread_cpu());
             let _warm_up = client.take_queries();
         }
         let intended = match &schedule {
             Some(schedule) => {
                 let due = times.start + schedule.next().as_duration();
-                sleep_until(due.min(times.end), shared);
-                if due >= times.end || over() {
+                sleep_until(due.min(times.end()), shared);
+                if due >= times.end() || over() {
                     break;
                 }
                 Some(due)
             }
             None => None,
         };
-        if !client.draw(times.end, &shared.over) {
+        if !client.draw(times.end(), &shared.over) {
             break;
         }
         if let Some(schedule) = &mut schedule {
@@ -245,7 +245,7 @@ fn work(
     ended.cpu = thread_cpu().saturating_sub(cpu_before.unwrap_or_else(thread_cpu));
     ended.queries = client.take_queries();
     if let Some(schedule) = &schedule {
-        let end = Nanos::from(times.end - times.start);
+        let end = times.clock.end;
         ended.backlog = schedule.due_before(end);
         ended.oldest = end.saturating_sub(schedule.next()).as_duration();
     }
@@ -268,7 +268,7 @@ fn transaction(
                 let now = Instant::now();
                 let Done { kind, rolled_back, since } = done;
                 let Some(kind) = kind else {
-                    client.pause(times.end, &shared.over);
+                    client.pause(times.end(), &shared.over);
                     return Ok(());
                 };
                 let since_intended = |intended: Instant| Nanos::from(now - intended.min(now));
@@ -278,9 +278,9 @@ fn transaction(
                     service: Nanos::from(now - since.unwrap_or(begun).min(now)),
                     response: intended.map(since_intended),
                 };
-                let counts = now >= times.measure && now < times.end;
+                let counts = times.counts(now);
                 lock(tally).note(&completed, counts);
-                client.pause(times.end, &shared.over);
+                client.pause(times.end(), &shared.over);
                 return Ok(());
             }
             Err(SqlError::Retry(why)) => why,
@@ -290,11 +290,11 @@ fn transaction(
             Err(other) => return Err(other),
         };
         let now = Instant::now();
-        if now >= times.measure && now < times.end {
+        if times.counts(now) {
             *lock(tally).retries.entry(short(&why)).or_default() += 1;
         }
         client.roll_back()?;
-        if now >= times.end || shared.over.load(Ordering::Relaxed) {
+        if now >= times.end() || shared.over.load(Ordering::Relaxed) {
             return Ok(());
         }
         attempts += 1;
@@ -322,7 +322,7 @@ fn short(why: &str) -> String {
 struct Watch<'a> {
     times: Times,
     tallies: &'a [Arc<Mutex<Tally>>],
-    before: Instant,
+    before: Nanos,
     seconds: Vec<Second>,
 }
 
@@ -335,47 +335,30 @@ impl Watch<'_> {
         each_second: &mut dyn FnMut(&Live),
     ) -> bool {
         loop {
-            let tick = self.next_tick();
-            while Instant::now() < tick {
+            let tick = self.times.clock.next_tick(self.before);
+            let at = self.times.instant(tick);
+            while Instant::now() < at {
                 if stop.load(Ordering::Relaxed) || shared.over.load(Ordering::Relaxed) {
                     return true;
                 }
-                let left = tick.saturating_duration_since(Instant::now());
+                let left = at.saturating_duration_since(Instant::now());
                 std::thread::sleep(left.min(Duration::from_millis(20)));
             }
             self.second(tick, each_second);
-            if tick == self.times.end {
+            if tick == self.times.clock.end {
                 return false;
             }
         }
     }
 
-    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
-    fn next_tick(&self) -> Instant {
-        let second = Duration::from_secs(1);
-        let (last, measure) = (self.before, self.times.measure);
-        let next = if last < measure {
-            let left = (measure - last).as_nanos();
-            let whole = (left - 1) / second.as_nanos();
-            measure - second * u32::try_from(whole).unwrap_or(u32::MAX)
-        } else {
-            let whole = (last - measure).as_millis() / 1000;
-            measure + second * u32::try_from(whole + 1).unwrap_or(u32::MAX)
-        };
-        next.min(self.times.end)
-    }
-
-    fn second(&mut self, tick: Instant, each_second: &mut dyn FnMut(&Live)) {
+    fn second(&mut self, tick: Nanos, each_second: &mut dyn FnMut(&Live)) {
         let mut sum = (0, Histogram::new());
         for tally in self.tallies {
             lock(tally).take_second(&mut sum);
         }
         let length = (tick - self.before).as_secs_f64().max(1e-9);
         self.before = tick;
-        let at = match tick >= self.times.measure {
-            true => (tick - self.times.measure).as_secs_f64(),
-            false => -(self.times.measure - tick).as_secs_f64(),
-        };
+        let at = self.times.clock.axis(tick);
         let quantile = |share| sum.1.quantile(share).unwrap_or_default();
         let second = Second {
             at,
@@ -387,9 +370,13 @@ impl Watch<'_> {
             ..Second::default()
         };
         self.seconds.push(second);
-        let per_second = sum.0 as f64 / length;
-        let warming = tick <= self.times.measure;
-        each_second(&Live { at, warming, per_second, p99: second.p99 });
+        each_second(&Live {
+            at,
+            phase: self.times.clock.phase(tick),
+            operations_per_second: sum.0 as f64 / length,
+            bytes_per_second: 0.0,
+            p99: second.p99,
+        });
     }
 }
 

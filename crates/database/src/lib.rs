@@ -5,7 +5,7 @@
 //! that runs clients against a server and stamps every time. What does not: where data lie and what
 //! is set beneath them (`runner`), how a process is noted and ended (`host`), what figures mean.
 //!
-//! Data flows: a [`plan::DatabaseJob`] → [`Programs::install`] and [`load()`] once → a copy of the
+//! Data flows: a [`workload::DatabaseJob`] → [`Programs::install`] and [`load()`] once → a copy of the
 //! data for each trial → [`Running`] → [`run()`] → [`record::Measurement`].
 
 mod catalog;
@@ -26,7 +26,7 @@ mod workloads;
 pub use catalog::Catalog;
 pub use counters::ServerSampling;
 pub use data::{copy_data, flush_data, warm_data};
-pub use driver::{Live, RunSpec, run};
+pub use driver::{RunSpec, run};
 pub use error::DatabaseError;
 pub use loading::{Progress, load};
 pub use running::{Endpoint, Running};

@@ -7,8 +7,8 @@ use crate::{
 };
 use host::ServerProcess;
 use mysql::OptsBuilder;
-use plan::Dialect;
 use std::path::{Path, PathBuf};
+use workload::Dialect;
 
 /// The database of a private server: sysbench's usual one, so that either finds the other's tables.
 pub(crate) const DATABASE: &str = "sbtest";

@@ -5,7 +5,6 @@ use crate::{
     servers::{mariadb::MariaDb, postgresql::PostgreSql},
 };
 use host::{Changes, Host, User};
-use plan::{DatabaseJob, Server, StorageEngine};
 use std::{
     collections::BTreeMap,
     fs::OpenOptions,
@@ -15,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 use units::Bytes;
+use workload::{DatabaseJob, Server, StorageEngine};
 
 /// What a server is told, by its own names, in the order in which it is told.
 pub type Settings = Vec<(String, String)>;
@@ -116,7 +116,7 @@ impl Programs {
     /// The storage engine of tables, where the job names none.
     pub fn engine(&self, variables: &BTreeMap<String, String>) -> Result<StorageEngine, String> {
         match variables.get("default_storage_engine") {
-            Some(word) => word.parse().map_err(|error: plan::WordError| error.to_string()),
+            Some(word) => word.parse().map_err(|error: workload::WordError| error.to_string()),
             None => Ok(StorageEngine::InnoDb),
         }
     }

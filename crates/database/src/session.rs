@@ -3,8 +3,8 @@
 pub mod mysql;
 pub mod postgresql;
 
-use plan::Dialect;
 use record::Queries;
+use workload::Dialect;
 
 /// A connection that one client has for itself.
 pub trait Session: Send {

@@ -7,12 +7,12 @@ pub mod text;
 pub mod tpcc;
 
 use crate::{DatabaseError, Endpoint, Session, SqlError, loading::Part};
-use plan::{DatabaseJob, DatabaseKind, StorageEngine};
 use record::{Check, Queries};
 use std::{
     sync::{Arc, atomic::AtomicBool},
     time::Instant,
 };
+use workload::{DatabaseJob, DatabaseKind, StorageEngine};
 
 /// One client of a workload, with its connection.
 pub trait Client: Send {

@@ -11,6 +11,7 @@ use std::{
     },
 };
 use units::Nanos;
+use workload::TrialClock;
 
 /// errno values that are told apart; all above are counted as the last.
 pub(crate) const ERRNOS: usize = 135;
@@ -31,14 +32,6 @@ pub(crate) struct Control {
     end: AtomicU64,
 }
 
-/// Times that a client works by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub start: Nanos,
-    pub measure: Nanos,
-    pub end: Nanos,
-}
-
 impl Control {
     pub fn end(&self) -> Nanos {
         Nanos(self.end.load(Relaxed))
@@ -49,7 +42,7 @@ impl Control {
     }
 
     /// Lets the waiting clients begin.
-    pub fn go(&self, times: Times) {
+    pub fn go(&self, times: TrialClock) {
         self.start.store(times.start.0, Relaxed);
         self.measure.store(times.measure.0, Relaxed);
         self.end.store(times.end.0, Relaxed);
@@ -69,7 +62,7 @@ impl Control {
     }
 
     /// Blocks a client until all begin; `None` when it is to go home.
-    pub fn wait(&self) -> Option<Times> {
+    pub fn wait(&self) -> Option<TrialClock> {
         self.ready.fetch_add(1, Release);
         loop {
             match self.gate.load(Acquire) {
@@ -81,7 +74,7 @@ impl Control {
                     };
                 }
                 1 => {
-                    return Some(Times {
+                    return Some(TrialClock {
                         start: Nanos(self.start.load(Relaxed)),
                         measure: Nanos(self.measure.load(Relaxed)),
                         end: self.end(),

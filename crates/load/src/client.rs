@@ -2,15 +2,15 @@
 //! its page. The same code drives every engine, and in tests a clock that only they move.
 
 use crate::bank::Bank;
-use crate::board::{Control, ERRNOS, Page, SHORT, Times, UNKNOWN};
+use crate::board::{Control, ERRNOS, Page, SHORT, UNKNOWN};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::cost::Cpu;
 use crate::engines::{Action, Done, Engine, Operation};
 use crate::error::{Failure, Stage};
-use plan::{AfterWrite, Job, Offsets, Schedule};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use units::Nanos;
+use workload::{AfterWrite, Job, Offsets, Schedule, TrialClock};
 
 /// Failures in a row after which a client gives up: the device will not come back.
 const FAILURES_IN_A_ROW: u32 = 100;
@@ -104,7 +104,7 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
     }
 
     /// Works from start to end, then waits for what is outstanding.
-    pub fn work(mut self, times: Times) -> Result<(), Failure> {
+    pub fn work(mut self, times: TrialClock) -> Result<(), Failure> {
         let result = self.run(times);
         // Buffers must outlive what is in flight, also after an operation failed.
         let drained = match result {
@@ -118,7 +118,7 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
         result.and(drained)
     }
 
-    fn run(&mut self, times: Times) -> Result<(), Failure> {
+    fn run(&mut self, times: TrialClock) -> Result<(), Failure> {
         let mut now = self.clock.now();
         while now < times.start {
             self.reap(Some(times.start - now))?;

@@ -1,7 +1,7 @@
 //! The clients of one job: started, waited for, sent home. Each is a thread, or a process of its
 //! own forked from us, which has an I/O context of its own, so that cfq and bfq tell it apart.
 
-use crate::board::{Board, Control, Page, Times};
+use crate::board::{Board, Control, Page};
 use crate::buffer::Buffers;
 use crate::client::{Client, Kit};
 use crate::clock::{Clock, Monotonic};
@@ -10,7 +10,6 @@ use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
 use crate::error::{Failure, LoadError, Stage};
 use crate::priority;
 use crate::spec::LoadSpec;
-use plan::{ClientKind, EngineKind, Job, Offsets, Schedule};
 use random::Stream;
 use std::{
     io,
@@ -20,6 +19,7 @@ use std::{
     thread::JoinHandle,
 };
 use units::Nanos;
+use workload::{ClientKind, EngineKind, Job, Offsets, Schedule, TrialClock};
 
 /// A client's stack: it recurses nowhere and holds nothing large.
 const STACK_BYTES: usize = 128 << 10;
@@ -347,7 +347,7 @@ impl Begin<'_> {
         let Some(times) = self.control.wait() else {
             return Ok(());
         };
-        let Times { start, .. } = times;
+        let TrialClock { start, .. } = times;
         let schedule = job.rate.map(|rate| Schedule::new(rate, client, start, stream("arrivals")));
         let kit = Kit {
             engine,

@@ -1,6 +1,6 @@
 //! Block and file load on the real kernel, measured.
 //!
-//! What lives here: laying out a scratch file ([`lay_out`]), running a [`plan::Workload`] against a
+//! What lives here: laying out a scratch file ([`lay_out`]), running a [`workload::Workload`] against a
 //! [`Target`] ([`run`]), the engines that move the bytes, and the driver that stamps every time. What
 //! does not: what to run and how often, the host's counters and settings, estimates and verdicts.
 //!
@@ -29,5 +29,5 @@ pub use error::{LoadError, Stage};
 pub use forget::forget_cached;
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use run::run;
-pub use spec::{Live, LoadSpec, Phase};
+pub use spec::LoadSpec;
 pub use target::{DirectAlignment, Target, direct_alignment};

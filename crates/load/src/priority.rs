@@ -1,7 +1,7 @@
 //! I/O priorities: ioprio_set(2), and reading back what the kernel took.
 
-use plan::{IoClass, IoPriority};
 use std::io;
+use workload::{IoClass, IoPriority};
 
 const WHO_PROCESS: i32 = 1;
 

@@ -6,13 +6,13 @@ use crate::crew::Crew;
 use crate::error::{LoadError, errno_name};
 use crate::run::Watch;
 use crate::spec::LoadSpec;
-use plan::EngineKind;
 use record::{
     ClientShare, CounterSample, GeneratorCost, Histogram, JobMeasurement, JobRole, Measurement,
     OperationMeasurement, SharePermille, Warning,
 };
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 use units::{Bytes, Nanos};
+use workload::EngineKind;
 
 /// A client that spends more of its time than this on a CPU may be what limits.
 const SATURATED: f64 = 0.9;

@@ -2,21 +2,20 @@
 //! and make a measurement of what they counted.
 
 use crate::bank::Tally;
-use crate::board::Times;
 use crate::clock::{Clock, Monotonic};
 use crate::cost::Workers;
 use crate::crew::Crew;
 use crate::engines;
 use crate::error::LoadError;
 use crate::result;
-use crate::spec::{Live, LoadSpec, Phase};
-use plan::EngineKind;
+use crate::spec::LoadSpec;
 use record::{Measurement, Second};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use units::{Bytes, Nanos};
+use workload::{EngineKind, Live, TrialClock};
 
 /// How often to look for a failure or the wish to stop.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
@@ -90,13 +89,12 @@ fn gather(spec: &LoadSpec, stop: &AtomicBool) -> Result<Vec<Crew>, LoadError> {
 }
 
 /// Sets the times and opens the gates, the background's first.
-fn let_go(spec: &LoadSpec, crews: &[Crew]) -> Times {
+fn let_go(spec: &LoadSpec, crews: &[Crew]) -> TrialClock {
     let begin = Monotonic.now() + Nanos::from_millis(1);
     let start = if crews.len() > 1 { begin + BACKGROUND_LEAD } else { begin };
-    let measure = start + spec.warmup;
-    let times = Times { start, measure, end: measure + spec.measure };
+    let times = TrialClock::new(start, spec.warmup, spec.measure);
     for crew in crews.iter().skip(1) {
-        crew.board.control().go(Times { start: begin, ..times });
+        crew.board.control().go(TrialClock { start: begin, ..times });
     }
     crews[0].board.control().go(times);
     times
@@ -104,7 +102,7 @@ fn let_go(spec: &LoadSpec, crews: &[Crew]) -> Times {
 
 /// What is noted while the load runs.
 pub(crate) struct Watch {
-    pub times: Times,
+    pub times: TrialClock,
     pub seconds: Vec<Second>,
     /// What io_uring's workers had done at the beginning and the end of the measured span.
     pub workers: [Workers; 2],
@@ -121,7 +119,7 @@ struct Snapshot {
 }
 
 impl Watch {
-    fn new(times: Times) -> Self {
+    fn new(times: TrialClock) -> Self {
         Watch {
             times,
             seconds: Vec::new(),
@@ -129,11 +127,6 @@ impl Watch {
             stopped: false,
             before: Snapshot { at: times.start, reads: 0, writes: 0, latency: Tally::new() },
         }
-    }
-
-    /// Seconds from the end of warm-up.
-    fn axis(&self, at: Nanos) -> f64 {
-        (at.0 as f64 - self.times.measure.0 as f64) / 1e9
     }
 
     /// Watches until the end, or until something makes it end early.
@@ -144,7 +137,7 @@ impl Watch {
         each_second: &mut dyn FnMut(&Live),
     ) -> Result<(), LoadError> {
         loop {
-            let tick = self.next_tick();
+            let tick = self.times.next_tick(self.before.at);
             while Monotonic.now() < tick {
                 let failure = crews.iter_mut().find_map(Crew::failure);
                 self.stopped = stop.load(Relaxed);
@@ -179,19 +172,6 @@ impl Watch {
         }
     }
 
-    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
-    fn next_tick(&self) -> Nanos {
-        const SECOND: u64 = 1_000_000_000;
-        let (last, measure) = (self.before.at, self.times.measure);
-        let next = if last < measure {
-            let left = (measure - last).0;
-            measure - Nanos((left - 1) / SECOND * SECOND)
-        } else {
-            measure + Nanos(((last - measure).0 / SECOND + 1) * SECOND)
-        };
-        next.min(self.times.end)
-    }
-
     /// When a tick was really noticed; the end of warm-up is where it is, because what follows is
     /// counted apart.
     fn moment(&self, tick: Nanos) -> Nanos {
@@ -209,7 +189,7 @@ impl Watch {
         let bytes = Bytes(crews[0].job.block_size.0 * (reads + writes));
         let length = (at - self.before.at).as_secs_f64().max(1e-9);
         let second = Second {
-            at: self.axis(at),
+            at: self.times.axis(at),
             reads,
             writes,
             bytes,
@@ -226,7 +206,7 @@ impl Watch {
         };
         each_second(&Live {
             at: second.at,
-            phase: if warming { Phase::WarmUp } else { Phase::Measuring },
+            phase: self.times.phase(at),
             operations_per_second: (reads + writes) as f64 / length,
             bytes_per_second: bytes.0 as f64 / length,
             p99: second.p99,

@@ -3,8 +3,8 @@
 use crate::buffer::Buffers;
 use crate::error::LoadError;
 use crate::target::Target;
-use plan::{EngineKind, Job, Workload};
 use units::{Bytes, Nanos};
+use workload::{EngineKind, Job, Workload};
 
 /// One trial's load.
 #[derive(Clone, Copy, Debug)]
@@ -21,30 +21,6 @@ pub struct LoadSpec<'a> {
     pub measure: Nanos,
     /// Decides every random choice: the same seed gives each client the same offsets.
     pub seed: u64,
-}
-
-/// The last second of a running load.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Live {
-    /// Seconds from the end of warm-up; zero or less during it.
-    pub at: f64,
-    /// Whether this second counts.
-    pub phase: Phase,
-    /// Reads and writes of the measured job.
-    pub operations_per_second: f64,
-    /// Bytes that they moved.
-    pub bytes_per_second: f64,
-    /// 99th percentile of their latency (response time where a rate is offered).
-    pub p99: Nanos,
-}
-
-/// What part of a trial it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Load runs, nothing counts yet.
-    WarmUp,
-    /// It counts.
-    Measuring,
 }
 
 /// Of the memory available, the share that buffers may take.

@@ -1,7 +1,6 @@
 //! What the load goes to: a file or a block device, a span of it from offset 0.
 
 use crate::error::LoadError;
-use plan::{Job, OpenSync};
 use std::{
     ffi::CString,
     fs::{self, File},
@@ -13,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use units::Bytes;
+use workload::{Job, OpenSync};
 
 /// A file or a block device that may be read and, by jobs that write, overwritten in `[0, size)`.
 /// Nothing here creates, truncates or extends it.

@@ -1,8 +1,9 @@
 //! Cells: one level for each factor.
 
-use crate::{EngineKind, Factor, Level, Role, Without, WordError, Workload};
+use crate::{Factor, Level, Role, Without};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
+use workload::{EngineKind, WordError, Workload};
 
 /// One level for each factor that it has; a tunable is only in the cells of its scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,11 +1,11 @@
 //! Factors: what can be set, under the kernel's names; and their levels.
 
-use crate::{
-    DatabaseJob, EngineKind, Filesystem, IoPriority, Job, Pattern, Rate, SyncMode, Without,
-    WordError, word_serde,
-};
+use crate::{Filesystem, Without};
 use std::{fmt, str::FromStr};
 use units::Bytes;
+use workload::{
+    DatabaseJob, EngineKind, IoPriority, Job, Pattern, Rate, SyncMode, WordError, word_serde,
+};
 
 /// Something that can be set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

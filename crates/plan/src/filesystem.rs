@@ -1,7 +1,7 @@
 //! A filesystem that is made for a trial.
 
-use crate::{WordError, word_serde};
 use std::{fmt, str::FromStr};
+use workload::{WordError, word_serde};
 
 /// What to make and how to mount it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! What a run will change or make, and put back or remove in the end.
 
-use crate::{DatabaseJob, Factor, Filesystem};
+use crate::{Factor, Filesystem};
 use std::path::PathBuf;
 use units::Bytes;
+use workload::DatabaseJob;
 
 /// What a run will change or make, and put back or remove in the end. Data alone: `report` has the
 /// words.

@@ -9,7 +9,6 @@ mod cell;
 mod factor;
 mod filesystem;
 mod intention;
-mod load;
 mod mechanism;
 mod order;
 mod published;
@@ -17,14 +16,11 @@ mod raw;
 mod refusal;
 mod resolve;
 mod timing;
-mod word;
-mod workload;
 
 pub use cell::Cell;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
 pub use intention::{EmulatedTransport, Intention};
-pub use load::{Offsets, Schedule};
 pub use mechanism::{Mechanism, Without};
 pub use order::{Slot, round_order};
 pub use published::{OPERATIONS, Published, RawPublished};
@@ -32,9 +28,3 @@ pub use raw::{RawJob, RawLevel, RawPlan};
 pub use refusal::{Refusal, SizeLimit};
 pub use resolve::{DroppedFactor, LoadingPace, Offer, Plan, RefusedCell};
 pub use timing::{ROUNDS_LEAST, TRIAL_OVERHEAD, Timing, TimingWish};
-pub use word::WordError;
-pub use workload::{
-    AfterWrite, Arrivals, ClientKind, DatabaseJob, DatabaseKind, Dialect, Distribution, EngineKind,
-    HAND_OVER_AFTER, IoClass, IoPriority, Job, OpenSync, Order, Pattern, Rate, Replay, ReplayMode,
-    Server, Statements, StorageEngine, SyncMode, Workload,
-};

@@ -1,7 +1,7 @@
 //! Mechanisms that the simulated world can switch off, to show what each of them does.
 
-use crate::{WordError, word_serde};
 use std::{collections::BTreeSet, fmt, str::FromStr};
+use workload::{WordError, word_serde};
 
 /// Something that makes a difference, and that only a model can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,9 @@
 //! Figures that others have published, to be shown beside ours.
 
-use crate::{Cell, Factor, Level, RawLevel, WordError};
+use crate::{Cell, Factor, Level, RawLevel};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use workload::WordError;
 
 /// A published figure as a plan file has it: `[[published]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
-use crate::{ClientKind, Job, Pattern, Rate, SyncMode};
-use crate::{DatabaseJob, EngineKind, IoPriority, RawPublished};
+use crate::RawPublished;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
+use workload::{ClientKind, Job, Pattern, Rate, SyncMode};
+use workload::{DatabaseJob, EngineKind, IoPriority};
 
 /// A plan as written; whatever is left out gets its default when it is resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -43,7 +44,7 @@ pub struct RawPlan {
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
     /// A recorded trace in place of the job.
-    pub replay: Option<crate::Replay>,
+    pub replay: Option<workload::Replay>,
     /// Keep the event logs of the first round: in the simulated world.
     pub events: Option<bool>,
     /// Simulated trials that run at once; results do not depend on it.

@@ -1,10 +1,11 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, DatabaseJob, EngineKind, Factor, Job, Level, Published, RawPlan, Refusal, ReplayMode,
-    Role, SizeLimit, TRIAL_OVERHEAD, Timing, TimingWish, WordError, Workload, timing::ROUNDS_LEAST,
+    Cell, Factor, Level, Published, RawPlan, Refusal, Role, SizeLimit, TRIAL_OVERHEAD, Timing,
+    TimingWish, timing::ROUNDS_LEAST,
 };
 use serde::Serialize;
+use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
 
 mod database;
 
@@ -304,8 +305,9 @@ impl RawPlan {
     fn base_job(&self, databases: &[DatabaseJob]) -> Job {
         let raw = &self.job;
         let usual = Job::default();
-        let pattern =
-            raw.pattern.unwrap_or(crate::Pattern { order: crate::Order::Random, read_percent: 70 });
+        let pattern = raw
+            .pattern
+            .unwrap_or(workload::Pattern { order: workload::Order::Random, read_percent: 70 });
         Job {
             pattern,
             block_size: raw.block_size.unwrap_or(Bytes::from_kib(16)),

@@ -6,13 +6,11 @@
 //! is converted.
 
 use crate::{Caveat, Environment, WorldKind};
-use plan::{
-    Cell, ClientKind, DroppedFactor, EngineKind, Factor, Job, Level, Plan, Published, Refusal,
-    RefusedCell, Replay, Timing, WordError, Workload,
-};
+use plan::{Cell, DroppedFactor, Factor, Level, Plan, Published, Refusal, RefusedCell, Timing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
+use workload::{ClientKind, EngineKind, Job, Replay, WordError, Workload};
 
 /// A plan.
 #[derive(Debug, Serialize, Deserialize)]

@@ -2,10 +2,11 @@
 
 use crate::{Align, Table, published, sentences, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric, decide};
-use plan::{ClientKind, Factor, Intention, Plan, Replay, ReplayMode};
+use plan::{Factor, Intention, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
+use workload::{ClientKind, Replay, ReplayMode};
 
 /// The whole report in `width` columns.
 pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
@@ -171,18 +172,18 @@ fn database_line(plan: &Plan) -> String {
     let fixed = |factor: &Factor| !plan.factors.contains(factor);
     let mut words = Vec::new();
     for database in plan.databases() {
-        let mut said = plan::DatabaseJob { clients: None, rate: None, ..database.clone() };
+        let mut said = workload::DatabaseJob { clients: None, rate: None, ..database.clone() };
         let distribution = match said.kind.is_oltp() && fixed(&Factor::Workload) {
             true => format!(" with {} keys", said.distribution),
             false => String::new(),
         };
         if fixed(&Factor::Workload) {
-            said.distribution = plan::Distribution::default();
+            said.distribution = workload::Distribution::default();
             let server = match said.server.is_private() {
                 true => format!("a private {}", said.server),
                 false => said.server.to_string(),
             };
-            said.server = plan::Server::default();
+            said.server = workload::Server::default();
             words.push(format!("{said}{distribution} on {server}"));
         }
     }

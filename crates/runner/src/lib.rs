@@ -17,4 +17,4 @@ pub use error::{Cause, WorldError, with_sources};
 pub use options::Options;
 pub use rounds::{BaselineFailed, Ending, RunError, run_rounds};
 pub use target::Target;
-pub use world::{Live, Measured, Phase, Session, Watcher, World};
+pub use world::{Measured, Session, Watcher, World};

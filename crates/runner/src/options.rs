@@ -1,7 +1,8 @@
 //! What a world must know beside its target before there is a plan.
 
-use plan::{Factor, Plan, RawPlan, Replay};
+use plan::{Factor, Plan, RawPlan};
 use units::Bytes;
+use workload::Replay;
 
 /// What a world must know beside its target before there is a plan.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,8 @@ use crate::WorldError;
 use plan::{Cell, Intention, Offer, Plan, Refusal};
 use record::{Environment, Event, Measurement, Trial, TrialId, WorldKind};
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
-use units::{Bytes, Nanos};
+use units::Bytes;
+use workload::Live;
 
 /// What a comparison runs in: the real host, an emulated device under the real kernel, a simulation.
 ///
@@ -90,30 +91,6 @@ pub trait Watcher {
     fn trial_ended(&mut self, _trial: &Trial) {}
     /// Something happened to the run as a whole.
     fn event(&mut self, _plan: &Plan, _event: &Event) {}
-}
-
-/// A trial's last second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Live {
-    /// What it is doing.
-    pub phase: Phase,
-    /// Since this phase began.
-    pub since: Nanos,
-    /// Operations completed in the last second.
-    pub operations_per_second: f64,
-    /// Bytes moved in it.
-    pub bytes_per_second: f64,
-    /// 99th percentile of its latencies; zero when nothing completed.
-    pub p99: Nanos,
-}
-
-/// What a trial is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing counts yet.
-    WarmUp,
-    /// It counts.
-    Measuring,
 }
 
 /// Watches nothing.

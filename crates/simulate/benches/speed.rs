@@ -11,10 +11,10 @@ use device::{
     disk::{DiskSpec, Policy},
     profile::Kind,
 };
-use plan::{Job, Workload};
 use simulate::{Spec, Stack, TURNAROUND_USUAL};
 use std::{sync::atomic::AtomicBool, time::Instant};
 use units::Nanos;
+use workload::{Job, Workload};
 
 struct Case {
     name: &'static str,

@@ -3,10 +3,10 @@
 use crate::spec::Spec;
 use blocklayer::{Context, IoClass, Kernel};
 use device::Op;
-use plan::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 use random::Stream;
 use std::collections::VecDeque;
 use units::Nanos;
+use workload::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 
 /// What all clients of a job have in common.
 pub(crate) struct Rules {
@@ -234,7 +234,7 @@ impl Crowd {
                 (clients, rate, depth) = (replay.clients(), None, replay.slots());
                 rules.calls = false;
                 rules.flush_is_call = true;
-                rules.open = replay.mode == plan::ReplayMode::Open;
+                rules.open = replay.mode == workload::ReplayMode::Open;
             }
             if at == 0 && spec.workload.database.is_some() {
                 rules.calls = true;
@@ -282,9 +282,9 @@ impl Crowd {
 fn context(process: u32, job: &Job) -> Context {
     let Some(priority) = job.io_priority else { return Context::of(process) };
     let class = match priority.class {
-        plan::IoClass::RealTime => IoClass::RealTime,
-        plan::IoClass::BestEffort => IoClass::BestEffort,
-        plan::IoClass::Idle => IoClass::Idle,
+        workload::IoClass::RealTime => IoClass::RealTime,
+        workload::IoClass::BestEffort => IoClass::BestEffort,
+        workload::IoClass::Idle => IoClass::Idle,
     };
     Context { process, class, level: priority.level }
 }

@@ -1,9 +1,9 @@
 //! A recorded trace in place of the measured job.
 
-use plan::ReplayMode;
 use std::collections::VecDeque;
 use trace::{Entry, Trace, TraceOp};
 use units::Nanos;
+use workload::ReplayMode;
 
 /// A trace and how to replay it.
 #[derive(Clone, Copy, Debug)]

@@ -23,8 +23,8 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use units::{Nanos, Sectors};
+use workload::TrialClock;
 
-const SECOND: u64 = 1_000_000_000;
 /// Steps between two looks at the caller's wish to stop.
 const LOOK_EVERY: u64 = 1 << 14;
 /// Several clients begin within this time, in any order: threads that wait for one signal were seen to
@@ -119,6 +119,7 @@ struct Simulation<'a, D: Device + ?Sized> {
     first_client: Vec<u32>,
     sampling: Sampling,
     seconds: Vec<Second>,
+    clock: TrialClock,
     last_tick: Nanos,
     log: Recorder,
     replay: Option<Replaying<'a>>,
@@ -150,7 +151,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let mut clients = spec.workload.clients();
         if let Some(replay) = &spec.replay {
             clients = replay.clients();
-            tallies[0] = Tally::new(clients, replay.mode == plan::ReplayMode::Open);
+            tallies[0] = Tally::new(clients, replay.mode == workload::ReplayMode::Open);
         }
         Simulation {
             tallies,
@@ -164,6 +165,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             measuring: false,
             sampling: Sampling::new(),
             seconds: Vec::new(),
+            clock: TrialClock::new(Nanos::ZERO, spec.warmup, spec.measure),
             last_tick: Nanos::ZERO,
             log: Recorder::new(spec.log_requests, spec.warmup),
             replay: spec.replay.as_ref().map(Replaying::new),
@@ -175,7 +177,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     }
 
     fn end(&self) -> Nanos {
-        self.spec.warmup + self.spec.measure
+        self.clock.end
     }
 
     fn go_on_to_the_end(
@@ -252,18 +254,12 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         .map(|at| at.max(self.now))
     }
 
-    /// Whole seconds before and after the end of warm-up, that moment itself, and the end.
     fn next_tick(&self) -> Nanos {
-        let (last, measure) = (self.last_tick, self.spec.warmup);
-        let next = match last < measure {
-            true => measure - Nanos(((measure - last).0 - 1) / SECOND * SECOND),
-            false => measure + Nanos(((last - measure).0 / SECOND + 1) * SECOND),
-        };
-        next.min(self.end())
+        self.clock.next_tick(self.last_tick)
     }
 
     fn close_second(&mut self) -> Progress {
-        let axis = self.now.as_secs_f64() - self.spec.warmup.as_secs_f64();
+        let axis = self.clock.axis(self.now);
         self.sampling.slept(std::mem::take(&mut self.machine.slept));
         self.sampling.sample(axis, &self.machine.volume.counters(), self.machine.gauges());
         let second = self.tallies[0].take_second(axis);

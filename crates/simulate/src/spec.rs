@@ -4,8 +4,8 @@ use crate::database::Database;
 use crate::replay::ReplaySpec;
 use crate::stack::{JOURNAL, Stack, refuse_filesystem};
 use blocklayer::{Config, ConfigError};
-use plan::Workload;
 use units::{Bytes, Nanos, Sectors};
+use workload::Workload;
 
 /// A client's time between a completion and its next request when nothing is said: an interrupt, a
 /// wake-up, a return from one system call and the way into the next. An assumption: 5 to 20 µs are
@@ -49,7 +49,7 @@ pub enum SimulateError {
     Queue(#[from] ConfigError),
     /// A job or a database workload that is not valid.
     #[error(transparent)]
-    Workload(#[from] plan::WordError),
+    Workload(#[from] workload::WordError),
     /// What is not possible with this stack.
     #[error(transparent)]
     Refused(#[from] plan::Refusal),

@@ -1,12 +1,12 @@
 //! What a job's clients did: by operation, by client, by second.
 
-use plan::DatabaseKind;
 use record::{
     ClientShare, Histogram, JobMeasurement, OperationMeasurement, Second, TransactionMeasurement,
     Transactions,
 };
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
+use workload::DatabaseKind;
 
 /// Operations of one kind.
 struct Kind {

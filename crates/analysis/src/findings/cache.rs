@@ -2,9 +2,9 @@
 
 use super::{Change, Check, Evidence, Expectation, Found, summaries};
 use crate::Analysis;
-use plan::EngineKind;
 use record::Run;
 use units::Nanos;
+use workload::EngineKind;
 
 /// Below this share of the bytes asked, a cache answers.
 const SHARE: f64 = 0.9;

@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn every_database_workload_and_server_has_a_page() {
-        for kind in plan::DatabaseKind::ALL {
+        for kind in workload::DatabaseKind::ALL {
             let page = if kind.is_oltp() { "oltp".to_owned() } else { kind.to_string() };
             let (_, text) = PAGES.iter().find(|(name, _)| *name == page).unwrap();
             assert!(text.contains(&kind.to_string()), "{kind}");

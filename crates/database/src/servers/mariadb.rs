@@ -4,9 +4,9 @@ use crate::{
     Catalog, DatabaseError, Place, Settings,
     server::{Purpose, output, program},
 };
-use plan::{DatabaseJob, StorageEngine};
 use std::{collections::BTreeMap, fs, io, path::PathBuf, process::Command};
 use units::Bytes;
+use workload::{DatabaseJob, StorageEngine};
 
 /// Its programs.
 pub struct MariaDb {

@@ -5,7 +5,6 @@ use crate::{
     server::{Purpose, output, program, whole_kib},
 };
 use host::{Host, User};
-use plan::DatabaseJob;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -14,6 +13,7 @@ use std::{
     process::Command,
 };
 use units::Bytes;
+use workload::DatabaseJob;
 
 /// Its programs.
 pub struct PostgreSql {

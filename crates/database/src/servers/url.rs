@@ -2,7 +2,7 @@
 //! are made in it.
 
 use crate::{DatabaseError, Endpoint, Session, Shape};
-use plan::{Dialect, Server};
+use workload::{Dialect, Server};
 
 /// The table that says that a database's tables are ours.
 const MARK: &str = "spindle_data";

@@ -6,9 +6,9 @@ mod wire;
 use self::wire::Wire;
 use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
 use mysql::{Conn, DriverError, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
-use plan::Dialect;
 use record::Queries;
 use std::{os::fd::AsRawFd, sync::Arc, time::Duration};
+use workload::Dialect;
 
 /// Deadlock, lock wait timeout, record changed since last read: what sysbench begins anew, too.
 const RETRIED: [u16; 3] = [1213, 1205, 1020];

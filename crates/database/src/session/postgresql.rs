@@ -1,7 +1,6 @@
 //! PostgreSQL, through the blocking `postgres` crate.
 
 use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
-use plan::Dialect;
 use postgres::{
     Client, Config, NoTls, SimpleQueryMessage, Statement,
     fallible_iterator::FallibleIterator,
@@ -9,6 +8,7 @@ use postgres::{
 };
 use record::Queries;
 use std::io::Write;
+use workload::Dialect;
 
 /// Serialization failure and deadlock (Appendix A of PostgreSQL's manual).
 const RETRIED: [&str; 2] = ["40001", "40P01"];

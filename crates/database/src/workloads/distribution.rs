@@ -6,8 +6,8 @@
 //! Generating Billion-Record Synthetic Databases" (SIGMOD 1994); zipfian by rejection-inversion
 //! (Hörmann and Derflinger, ACM TOMACS 6(3), 1996).
 
-use plan::Distribution;
 use random::Stream;
+use workload::Distribution;
 
 /// Uniform draws in a gaussian one.
 const ITERATIONS: u32 = 12;

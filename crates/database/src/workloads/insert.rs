@@ -3,10 +3,10 @@
 
 use super::{Client, Crowd, Done};
 use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
-use plan::{DatabaseJob, Dialect, StorageEngine};
 use random::Stream;
 use record::Queries;
 use std::{sync::atomic::AtomicBool, time::Instant};
+use workload::{DatabaseJob, Dialect, StorageEngine};
 
 /// The table.
 pub const TABLE: &str = "aa";

@@ -5,10 +5,10 @@
 
 use super::{Client, Crowd, Done, distribution::Keys, text::digit_groups};
 use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
-use plan::{DatabaseJob, DatabaseKind, Dialect, StorageEngine};
 use random::Stream;
 use record::Queries;
 use std::{sync::atomic::AtomicBool, time::Instant};
+use workload::{DatabaseJob, DatabaseKind, Dialect, StorageEngine};
 
 /// Rows of one part of a table that is loaded.
 const PART: u64 = 50_000;

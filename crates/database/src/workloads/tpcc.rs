@@ -14,13 +14,13 @@ mod transaction;
 use super::{Client, Crowd};
 use crate::{Endpoint, Session, SqlError};
 use ::random::Stream;
-use plan::DatabaseJob;
 use record::Check;
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicU64, Ordering::Relaxed},
     mpsc,
 };
+use workload::DatabaseJob;
 
 /// Types of transactions, in the order of their numbers.
 pub const TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];

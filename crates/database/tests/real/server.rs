@@ -2,10 +2,10 @@
 
 use database::{DatabaseError, Endpoint, Place, Programs, RunSpec, Running, Session, Shape};
 use host::{Changes, Host};
-use plan::{DatabaseJob, Server, StorageEngine};
 use record::Measurement;
 use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 use units::Nanos;
+use workload::{DatabaseJob, Server, StorageEngine};
 
 pub struct Private {
     programs: Programs,

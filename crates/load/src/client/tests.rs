@@ -97,7 +97,7 @@ fn run(setup: Setup) -> Run {
     let board = Board::new(1).unwrap();
     let start = Nanos::from_secs(1);
     let measure = start + Nanos::from_secs(setup.warmup_s);
-    let times = Times { start, measure, end: measure + Nanos::from_secs(setup.measure_s) };
+    let times = TrialClock { start, measure, end: measure + Nanos::from_secs(setup.measure_s) };
     board.control().go(times);
     let time = Hand(Rc::new(Cell::new(0)));
     let log = Rc::default();

@@ -10,9 +10,8 @@ mod output;
 
 use crate::clock::{Clock, Monotonic};
 use crate::error::LoadError;
-use crate::spec::{Live, LoadSpec, Phase};
+use crate::spec::LoadSpec;
 use output::{Document, Reader};
-use plan::AfterWrite;
 use record::{Measurement, Second, Warning};
 use std::{
     io::{Read, Write},
@@ -25,6 +24,7 @@ use std::{
     thread::JoinHandle,
 };
 use units::Nanos;
+use workload::{AfterWrite, Live, Phase};
 
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// fio starts its jobs, ends them and prints; beyond this much more than the time asked, it hangs.

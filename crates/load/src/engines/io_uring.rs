@@ -6,12 +6,12 @@ use io_uring::{
     IoUring, opcode, squeue,
     types::{Fixed, FsyncFlags, SubmitArgs, Timespec},
 };
-use plan::HAND_OVER_AFTER;
 use std::{
     io,
     os::fd::{AsRawFd, OwnedFd},
 };
 use units::Nanos;
+use workload::HAND_OVER_AFTER;
 
 /// Buffers above this are not registered: pinning them would take long and count against
 /// RLIMIT_MEMLOCK; at such sizes it saves nothing.

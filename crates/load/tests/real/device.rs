@@ -2,7 +2,6 @@
 
 use crate::place::{Loop, Trial, directory, root, trial};
 use load::{DirectAlignment, Target, direct_alignment};
-use plan::EngineKind;
 use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt,
@@ -10,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 use units::{Bytes, Nanos};
+use workload::EngineKind;
 
 const SIZE: Bytes = Bytes::from_mib(16);
 

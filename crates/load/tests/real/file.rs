@@ -1,8 +1,7 @@
 //! Our engines on files.
 
 use crate::place::{Trial, directory, laid_out, trial};
-use load::{LoadError, Phase, Target};
-use plan::EngineKind;
+use load::{LoadError, Target};
 use record::Warning;
 use std::{
     collections::HashSet,
@@ -10,6 +9,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use units::{Bytes, Nanos};
+use workload::{EngineKind, Phase};
 
 const OURS: [EngineKind; 2] = [EngineKind::IoUring, EngineKind::Sync];
 
@@ -31,7 +31,7 @@ fn all_that_is_counted_agrees() {
             let operations = job_measured.operations();
             assert!(operations > 0, "{engine} {job}");
             assert!(job_measured.errors.is_empty(), "{engine} {job}: {:?}", job_measured.errors);
-            let parsed: plan::Job = job.parse().unwrap();
+            let parsed: workload::Job = job.parse().unwrap();
             assert_eq!(job_measured.bytes(), parsed.block_size * operations);
             assert_eq!(job_measured.latency().count(), operations);
             assert_eq!(job_measured.clients.len(), parsed.clients as usize);

@@ -2,10 +2,10 @@
 
 use crate::place::{Loop, Trial, directory, laid_out, root, trial};
 use load::{LoadError, Target};
-use plan::EngineKind;
 use record::Warning;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use units::{Bytes, Nanos};
+use workload::EngineKind;
 
 /// Whether fio is there; says what is skipped if not.
 fn installed() -> bool {

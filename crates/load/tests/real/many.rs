@@ -2,9 +2,9 @@
 
 use crate::place::{Trial, directory, laid_out, trial};
 use load::{LoadError, Target};
-use plan::EngineKind;
 use std::{collections::HashSet, fs, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
+use workload::EngineKind;
 
 /// Processes that the calling thread forked.
 fn children() -> Vec<i32> {

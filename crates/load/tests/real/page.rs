@@ -1,6 +1,6 @@
 //! What there is, is documented.
 
-use plan::EngineKind;
+use workload::EngineKind;
 
 #[test]
 fn every_engine_has_its_line_in_the_guide() {

@@ -1,7 +1,6 @@
 //! Places to put load on: scratch files, and loop devices that are gone when they are dropped.
 
-use load::{LayOut, Live, LoadError, LoadSpec, Target, lay_out, run};
-use plan::{EngineKind, Workload};
+use load::{LayOut, LoadError, LoadSpec, Target, lay_out, run};
 use record::Measurement;
 use std::{
     fs::File,
@@ -11,6 +10,8 @@ use std::{
 };
 use tempfile::TempDir;
 use units::{Bytes, Nanos};
+use workload::Live;
+use workload::{EngineKind, Workload};
 
 pub fn directory() -> TempDir {
     tempfile::Builder::new().prefix("spindle-load-").tempdir_in("/var/tmp").unwrap()

@@ -1,9 +1,8 @@
 //! What a plan of database workloads must fit, and what is usual there.
 
-use crate::{
-    DatabaseJob, DatabaseKind, Factor, Level, LoadingPace, RawPlan, TRIAL_OVERHEAD, WordError,
-};
+use crate::{Factor, Level, LoadingPace, RawPlan, TRIAL_OVERHEAD};
 use units::{Bytes, Nanos};
+use workload::{DatabaseJob, DatabaseKind, WordError};
 
 /// Clients when nothing is said.
 const CLIENTS_USUAL: u32 = 8;

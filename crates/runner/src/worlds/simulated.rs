@@ -6,7 +6,7 @@ mod together;
 
 pub use target::SimulatedTarget;
 
-use crate::{Live, Measured, Options, Phase, Session, Watcher, World, WorldError};
+use crate::{Measured, Options, Session, Watcher, World, WorldError};
 use blocklayer::Config;
 use device::{
     Device, Profile, SpecError,
@@ -25,6 +25,7 @@ use std::{
 };
 use target::chance_text;
 use units::{Bytes, Nanos, Sectors};
+use workload::{Live, Phase};
 
 /// A device that takes more commands than this at once is taken for one with several hardware
 /// queues: no SCSI or SATA queue is so deep.
@@ -171,7 +172,7 @@ impl SimulatedWorld {
                 Factor::Without => {
                     queue.without = text
                         .parse()
-                        .map_err(|error: plan::WordError| refused(error.to_string()))?;
+                        .map_err(|error: workload::WordError| refused(error.to_string()))?;
                 }
                 _ => {}
             }
@@ -207,7 +208,7 @@ impl SimulatedWorld {
         })
     }
 
-    fn stack(&self, plan: &Plan, cell: &Cell, queue: &Queue) -> Result<Stack, plan::WordError> {
+    fn stack(&self, plan: &Plan, cell: &Cell, queue: &Queue) -> Result<Stack, workload::WordError> {
         let filesystem = match cell.level(&Factor::Filesystem) {
             Some(Level(word)) => Some(word.parse()?),
             None => None,
@@ -445,9 +446,8 @@ impl Session for SimulatedSession<'_> {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let warmup = self.plan.timing.warmup;
         self.world.simulate(self.plan, trial, stop, &mut |progress| {
-            watcher.live(&live_of(progress, warmup));
+            watcher.live(&live_of(progress));
         })
     }
 
@@ -492,17 +492,13 @@ fn settings_of(queue: &Queue) -> Result<Vec<(String, String)>, WorldError> {
     Ok(settings)
 }
 
-fn live_of(progress: &Progress, warmup: Nanos) -> Live {
+fn live_of(progress: &Progress) -> Live {
     let second = &progress.second;
     let length = progress.length.as_secs_f64().max(1e-9);
-    let (phase, since) = match second.at <= 0.0 {
-        true => (Phase::WarmUp, second.at + warmup.as_secs_f64()),
-        false => (Phase::Measuring, second.at),
-    };
     let Bytes(bytes) = second.bytes;
     Live {
-        phase,
-        since: Nanos::from_secs_f64(since),
+        at: second.at,
+        phase: if second.at <= 0.0 { Phase::WarmUp } else { Phase::Measuring },
         operations_per_second: (second.reads + second.writes) as f64 / length,
         bytes_per_second: bytes as f64 / length,
         p99: second.p99,

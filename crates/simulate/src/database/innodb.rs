@@ -9,10 +9,10 @@ use crate::machine::{
     DirectCall, DirectStage, File, Frame, Machine, ReadCall, Step, SyncCall, TaskId, WriteCall,
 };
 use device::{Device, Op};
-use plan::DatabaseJob;
 use random::Stream;
 use std::collections::VecDeque;
 use units::{Bytes, Nanos};
+use workload::DatabaseJob;
 
 /// The server's variables that its I/O depends on, by its own names.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,9 +18,9 @@ use crate::machine::{Frame, Machine, Step, TaskId};
 use device::Device;
 use innodb::Engine;
 use insert::Table;
-use plan::{DatabaseJob, DatabaseKind, StorageEngine, Workload};
 use std::collections::BTreeMap;
 use units::Bytes;
+use workload::{DatabaseJob, DatabaseKind, StorageEngine, Workload};
 
 /// A database whose clients the measured job's are.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Database {
     /// Of a workload; none where it has no database. The error says what is not modelled.
     pub fn of(workload: &Workload) -> Result<Option<Database>, String> {
         let Some(job) = &workload.database else { return Ok(None) };
-        if job.server.dialect() != plan::Dialect::MySql {
+        if job.server.dialect() != workload::Dialect::MySql {
             return Err(format!("{}: the simulated world models MariaDB only", job.server));
         }
         let mut variables = Variables(workload.variables.clone());

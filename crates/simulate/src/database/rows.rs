@@ -1,7 +1,7 @@
 //! Which row a statement touches.
 
-use plan::Distribution;
 use random::Stream;
+use workload::Distribution;
 
 /// A row below `rows`, as sysbench's distributions have it.
 pub(crate) fn draw(distribution: Distribution, rows: u64, stream: &mut Stream) -> u64 {

@@ -1,8 +1,8 @@
 //! Which pages each kind of transaction touches.
 
 use super::rows::draw;
-use plan::{DatabaseJob, DatabaseKind};
 use random::Stream;
+use workload::{DatabaseJob, DatabaseKind};
 
 /// InnoDB's page.
 pub(crate) const PAGE: u64 = 16_384;

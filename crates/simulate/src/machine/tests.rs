@@ -3,10 +3,10 @@
 use super::*;
 use crate::stack::Stack;
 use blocklayer::{Config, Outcome};
-use plan::Workload;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::{Bytes, Sectors};
+use workload::Workload;
 
 const PAGES: u32 = 40;
 const TASKS: u32 = 3;

@@ -8,8 +8,8 @@ use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCa
 use crate::replay::{Next, moves_data};
 use blocklayer::{Bio, Submitted};
 use device::{Device, Op};
-use plan::HAND_OVER_AFTER;
 use units::Sectors;
+use workload::HAND_OVER_AFTER;
 
 /// io_uring plugs a call of more operations than this; those of a smaller one go on one by one.
 const UNPLUGGED_AT_MOST: usize = 2;

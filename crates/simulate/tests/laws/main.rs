@@ -13,11 +13,11 @@ mod servers;
 
 use blocklayer::{Config, Kernel};
 use device::Device;
-use plan::{Job, Workload};
 use record::Measurement;
 use simulate::{Simulated, Spec, Stack};
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, Sectors};
+use workload::{Job, Workload};
 
 /// Every kernel level with every scheduler it has.
 fn schedulers() -> Vec<(Kernel, &'static str)> {

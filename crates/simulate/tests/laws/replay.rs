@@ -2,12 +2,12 @@
 
 use crate::servers::{Servers, Service};
 use blocklayer::{Config, Kernel};
-use plan::{ReplayMode, Workload};
 use proptest::prelude::*;
 use simulate::{ReplaySpec, Simulated, Spec};
 use std::sync::atomic::AtomicBool;
 use trace::{Trace, parse};
 use units::{Nanos, Sectors};
+use workload::{ReplayMode, Workload};
 
 const MODES: [ReplayMode; 3] = [ReplayMode::Open, ReplayMode::Closed, ReplayMode::Asap];
 

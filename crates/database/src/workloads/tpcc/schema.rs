@@ -2,7 +2,7 @@
 
 use super::random::Constants;
 use crate::{Session, SqlError};
-use plan::Dialect;
+use workload::Dialect;
 
 /// All tables, ours last.
 pub const TABLES: [&str; 10] = [

@@ -304,10 +304,10 @@ mod tests {
         driver::drive,
         workloads::{Crowd, tpcc::TYPES},
     };
-    use plan::Dialect;
     use record::Measurement;
     use std::sync::mpsc;
     use units::Nanos;
+    use workload::Dialect;
 
     fn inputs(warehouses: u32) -> Inputs {
         Inputs {

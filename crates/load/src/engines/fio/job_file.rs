@@ -3,8 +3,8 @@
 
 use crate::error::LoadError;
 use crate::spec::LoadSpec;
-use plan::{AfterWrite, ClientKind, IoClass, Job, OpenSync, Order};
 use std::{fmt::Write, os::fd::AsRawFd};
+use workload::{AfterWrite, ClientKind, IoClass, Job, OpenSync, Order};
 
 /// The job file.
 pub(crate) fn write(spec: &LoadSpec) -> Result<String, LoadError> {
@@ -132,8 +132,8 @@ fn section(file: &mut String, role: &str, job: &Job, size: u64) {
 mod tests {
     use super::*;
     use crate::target::Target;
-    use plan::{EngineKind, Workload};
     use units::{Bytes, Nanos};
+    use workload::{EngineKind, Workload};
 
     fn file(job: &str) -> Result<String, LoadError> {
         let target = Target::new("/srv/a:b", Bytes::from_mib(1));

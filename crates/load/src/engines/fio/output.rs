@@ -4,7 +4,6 @@
 use crate::bank::Tally;
 use crate::error::errno_name;
 use crate::spec::LoadSpec;
-use plan::Job;
 use record::{
     ClientShare, GeneratorCost, Histogram, JobMeasurement, Measurement, OperationMeasurement,
     Second, SharePermille,
@@ -15,6 +14,7 @@ use std::{
     io::{BufRead, BufReader, Read},
 };
 use units::{Bytes, Nanos};
+use workload::Job;
 
 /// One report.
 #[derive(Debug, Deserialize)]

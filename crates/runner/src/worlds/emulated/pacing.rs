@@ -1,12 +1,13 @@
 //! How well a trial was paced, second by second.
 
 use super::SECOND;
-use crate::{Live, Phase, Watcher};
+use crate::Watcher;
 use emulate::{EmulateError, Emulation, Sight, processor_share, spun_taken_share};
 use plan::Plan;
 use record::{Event, LateCompletions, LateStatistic, Measurement, Trial, TrialId, Warning};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
+use workload::{Live, Phase};
 
 /// Passes a watcher on, and asks the server each second.
 pub struct Pacing<'a> {

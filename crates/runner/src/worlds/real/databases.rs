@@ -6,13 +6,13 @@ mod servers;
 pub use servers::{Servers, intentions, recorded, refuse};
 
 use super::{RealTarget, counters::Sampling, stage::Stage};
-use crate::{Live, Phase, Watcher, WorldError};
+use crate::{Watcher, WorldError};
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
     SqlError, check_data, copy_data, flush_data, warm_data,
 };
 use host::{Changes, PageCacheBound};
-use plan::{Cell, DatabaseJob, Plan, Server, StorageEngine, Workload};
+use plan::{Cell, Plan};
 use record::{Measurement, VoidReason, Warning};
 use servers::kept_folder;
 use std::{
@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
-use units::Nanos;
+use workload::{DatabaseJob, Server, StorageEngine, Workload};
 
 /// Loaded data, and the server of the trial under way.
 pub struct Databases {
@@ -235,7 +235,7 @@ impl Databases {
         let measured = database::run(&spec, stop, &mut |live| {
             sampler.sample(live.at);
             sampler.add(of_server.sample());
-            watcher.live(&live_of(live, plan.timing.warmup));
+            watcher.live(live);
         });
         let mut measurement = match measured {
             Ok(measurement) => measurement,
@@ -433,20 +433,6 @@ fn with_children(pid: u32) -> Vec<u32> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     let children = children.unwrap_or_default();
     children.split_whitespace().filter_map(|child| child.parse().ok()).chain([pid]).collect()
-}
-
-fn live_of(live: &database::Live, warmup: Nanos) -> Live {
-    let (phase, since) = match live.warming {
-        true => (Phase::WarmUp, live.at + warmup.as_secs_f64()),
-        false => (Phase::Measuring, live.at),
-    };
-    Live {
-        phase,
-        since: Nanos::from_secs_f64(since),
-        operations_per_second: live.per_second,
-        bytes_per_second: 0.0,
-        p99: live.p99,
-    }
 }
 
 /// Trouble that ends the run.

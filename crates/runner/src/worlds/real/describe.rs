@@ -6,13 +6,11 @@ use super::{
 };
 use crate::WorldError;
 use host::DirectIoSupport;
-use plan::{
-    Cell, EngineKind, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal,
-    SizeLimit,
-};
+use plan::{Cell, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal, SizeLimit};
 use record::{Caveat, Environment, WorldKind};
 use std::collections::BTreeSet;
 use units::Bytes;
+use workload::EngineKind;
 
 /// How large the scratch span may be, and what limits it.
 pub fn size_limit(target: &RealTarget) -> Result<(Bytes, SizeLimit), WorldError> {

@@ -6,16 +6,16 @@ use super::{
     settings,
     stage::{self, Stage, Stages},
 };
-use crate::{Live, Phase, Session, Watcher, WorldError};
+use crate::{Session, Watcher, WorldError};
 use host::{Changes, QueueFolder};
 use load::{LoadError, LoadSpec};
-use plan::{Cell, EngineKind, Plan};
+use plan::{Cell, Plan};
 use record::{Measurement, TrialId, Warning};
 use std::{
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
-use units::Nanos;
+use workload::EngineKind;
 
 /// Owns everything that a run made or changed on this host.
 pub struct RealSession<'a> {
@@ -223,7 +223,7 @@ impl Session for RealSession<'_> {
         };
         let measured = load::run(&spec, stop, &mut |live| {
             sampler.sample(live.at);
-            watcher.live(&live_of(live, plan.timing.warmup));
+            watcher.live(live);
         });
         let mut measurement = measured.map_err(|error| self.explain(error, stop))?;
         if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
@@ -250,19 +250,5 @@ impl Drop for RealSession<'_> {
     fn drop(&mut self) {
         // Nobody is left to tell; what fails stays in the journal, for `spindle undo`.
         let _in_the_journal = self.end();
-    }
-}
-
-fn live_of(live: &load::Live, warmup: Nanos) -> Live {
-    let (phase, since) = match live.phase {
-        load::Phase::WarmUp => (Phase::WarmUp, live.at + warmup.as_secs_f64()),
-        load::Phase::Measuring => (Phase::Measuring, live.at),
-    };
-    Live {
-        phase,
-        since: Nanos::from_secs_f64(since),
-        operations_per_second: live.operations_per_second,
-        bytes_per_second: live.bytes_per_second,
-        p99: live.p99,
     }
 }

@@ -1,10 +1,11 @@
 //! Traces that are replayed.
 
 use crate::WorldError;
-use plan::{Cell, Factor, Plan, Refusal, Replay, Workload};
+use plan::{Cell, Factor, Plan, Refusal};
 use record::Caveat;
 use simulate::ReplaySpec;
 use trace::{Format, Trace};
+use workload::{Replay, Workload};
 
 /// The trace's file could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -3,9 +3,10 @@
 
 use super::super::RealTarget;
 use database::{Catalog, Claim, DatabaseError, Programs, Settings, Shape};
-use plan::{DatabaseJob, Intention, Plan, Refusal, Server, StorageEngine, Workload};
+use plan::{Intention, Plan, Refusal};
 use std::{cell::RefCell, collections::BTreeMap, path::PathBuf};
 use units::Bytes;
+use workload::{DatabaseJob, Server, StorageEngine, Workload};
 
 /// What the host has of servers, looked up when first asked.
 #[derive(Default)]
@@ -104,8 +105,8 @@ pub fn refuse(target: &RealTarget, plan: &Plan, workload: &Workload) -> Option<R
         let engine = programs.engine(&workload.variables)?;
         let job = DatabaseJob { engine: job.engine.or(Some(engine)), ..job.clone() };
         match job.server.dialect() {
-            plan::Dialect::MySql => job.check().map_err(|error| error.to_string()),
-            plan::Dialect::PostgreSql => Ok(()),
+            workload::Dialect::MySql => job.check().map_err(|error| error.to_string()),
+            workload::Dialect::PostgreSql => Ok(()),
         }
     });
     if let Err(message) = checked {

@@ -2,8 +2,7 @@
 //!
 //! The same words stand for a real server's work and for a model of it.
 
-use super::{Dialect, Distribution, Rate, Server, StorageEngine};
-use crate::{WordError, word_serde};
+use crate::{Dialect, Distribution, Rate, Server, StorageEngine, WordError, word_serde};
 use std::{fmt, str::FromStr};
 use units::Bytes;
 
