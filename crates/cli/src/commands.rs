@@ -1,6 +1,7 @@
 //! One file for each verb.
 
 mod compare;
+mod documents;
 mod emulate;
 mod emulate_server;
 mod explain;
@@ -32,13 +33,16 @@ pub enum Command {
     Undo(undo::UndoArgs),
     /// Show what this storage is, what is set, and what to beware of
     Inspect(inspect::InspectArgs),
-    /// Explain a finding, a trap, a setting
+    /// Explain a finding, a trap, a scheduler, a setting, a counter
     Explain(explain::ExplainArgs),
     /// Bring up a block device with the timing of a profile, for your own tools, until stopped
     Emulate(emulate::EmulateArgs),
     /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
     #[command(name = ::emulate::SERVER_WORD, hide = true)]
     EmulateServer,
+    /// Check or write the sections of docs/ that the program writes
+    #[command(hide = true)]
+    Documents(documents::DocumentsArgs),
     /// List and show device profiles, import drives, replay traces on a device alone
     Profiles(profiles::ProfilesArgs),
 }
@@ -57,6 +61,7 @@ impl Command {
             Command::Explain(args) => args.run(),
             Command::Emulate(args) => args.run(),
             Command::EmulateServer => emulate_server::run(),
+            Command::Documents(args) => args.run(),
             Command::Profiles(args) => args.run(),
         }
     }

@@ -19,15 +19,46 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// As the process's exit code.
-    pub fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+    /// All, by number.
+    pub const ALL: [Exit; 5] =
+        [Exit::Done, Exit::Failed, Exit::Usage, Exit::Missed, Exit::Interrupted];
+
+    /// The number that the shell sees.
+    pub fn number(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Missed => 3,
             Exit::Interrupted => 130,
-        })
+        }
+    }
+
+    /// What it means, as docs/reference/exit-codes.md prints it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Exit::Done => "The command did what it was asked to do.",
+            Exit::Failed => {
+                "The command failed: the environment did not allow it, or something broke. The \
+                 message on stderr says what, where, and what to do."
+            }
+            Exit::Usage => {
+                "Usage error: a flag, a plan file or a target is not valid here. Nothing was changed."
+            }
+            Exit::Missed => {
+                "The command finished, but a threshold that you set was missed: with `--settled`, at \
+                 least one verdict is still open."
+            }
+            Exit::Interrupted => {
+                "Interrupted by Ctrl-C or a signal. Settings are restored, and `spindle resume last` \
+                 continues the run."
+            }
+        }
+    }
+
+    /// As the process's exit code.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(self.number())
     }
 }
 

@@ -1,0 +1,135 @@
+//! `spindle documents`, for those who write documentation: brings the sections of docs/ that the
+//! program writes up to date, or says which are not.
+
+use crate::exit::Exit;
+use crate::say;
+use clap::{Args, Command, CommandFactory};
+use documents::checks;
+use documents::data::markdown_table;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The flags of `documents`.
+#[derive(Debug, Args)]
+pub struct DocumentsArgs {
+    /// Name the pages that are out of date; exit code 1 if there are any
+    #[arg(long, conflicts_with = "write", required_unless_present = "write")]
+    check: bool,
+    /// Write the pages that are out of date
+    #[arg(long)]
+    write: bool,
+    /// The folder that holds docs/ and data/
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    root: PathBuf,
+}
+
+impl DocumentsArgs {
+    /// Checks or writes.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let stale = checks::stale(&self.root, self.write, &section)?;
+        for page in &stale {
+            say::line(&page.display().to_string())?;
+        }
+        Ok(if self.check && !stale.is_empty() { Exit::Failed } else { Exit::Done })
+    }
+}
+
+/// The generated section of a name: `cli`, `exit-codes`, `profiles`, or `tunable NAME`.
+fn section(name: &str) -> Option<String> {
+    match name {
+        "cli" => Some(command_line()),
+        "exit-codes" => Some(exit_codes()),
+        "profiles" => Some(profiles()),
+        _ => name.strip_prefix("tunable ").and_then(tunable),
+    }
+}
+
+/// The help of every verb.
+fn command_line() -> String {
+    let mut program = crate::Spindle::command().term_width(80);
+    program.build();
+    let mut text = String::new();
+    help(&program, &mut text);
+    text
+}
+
+fn help(command: &Command, text: &mut String) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    text.push_str(&format!("### {name}\n\n```text\n"));
+    for line in command.clone().render_help().to_string().lines() {
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    text.push_str("```\n\n");
+    for verb in command.get_subcommands() {
+        if !verb.is_hide_set() && verb.get_name() != "help" {
+            help(verb, text);
+        }
+    }
+}
+
+fn exit_codes() -> String {
+    Exit::ALL.iter().map(|exit| format!("## {}\n\n{}\n\n", exit.number(), exit.meaning())).collect()
+}
+
+/// Every profile: what it is, what it takes, and where its numbers come from.
+fn profiles() -> String {
+    let mut text = String::new();
+    for name in device::profile::builtin_names() {
+        let Ok(profile) = device::profile::find(name) else { continue };
+        text.push_str(&format!("## {name}\n\n{} ({}).", profile.title, profile.kind_name()));
+        if let Ok(device) = profile.build(1) {
+            let (capacity, depth) = (device.capacity().bytes(), device.queue_depth());
+            text.push_str(&format!(" Capacity {capacity}; takes {depth} requests at once."));
+        }
+        for note in &profile.notes {
+            text.push_str(&format!(" {note}"));
+        }
+        let rows: Vec<Vec<&str>> = profile
+            .sources
+            .iter()
+            .map(|(field, source)| vec![field.as_str(), source.as_str()])
+            .collect();
+        text.push_str(&format!("\n\n{}\n", markdown_table(&["field", "source"], &rows)));
+    }
+    text
+}
+
+/// Where a tunable exists, with its default and range.
+fn tunable(name: &str) -> Option<String> {
+    // Kernels with the same scheduler, default and range share a row.
+    let mut rows: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
+    for kernel in blocklayer::Kernel::ALL {
+        for scheduler in kernel.schedulers() {
+            let tunables = blocklayer::tunables(kernel, scheduler);
+            for tunable in tunables.iter().filter(|tunable| tunable.name == name) {
+                let with_unit =
+                    |value: u64| format!("{value} {}", tunable.unit).trim_end().to_owned();
+                let range = format!("{} to {}", tunable.min, with_unit(tunable.max));
+                let key = ((*scheduler).to_owned(), with_unit(tunable.default), range);
+                rows.entry(key).or_default().push(kernel.name());
+            }
+        }
+    }
+    let lines: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|((scheduler, default, range), kernels)| {
+            vec![scheduler, kernels.join(", "), default, range]
+        })
+        .collect();
+    let cells: Vec<Vec<&str>> =
+        lines.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+    let heads = ["scheduler", "simulated kernels", "default", "range"];
+    (!cells.is_empty()).then(|| markdown_table(&heads, &cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_agree_with_the_program_and_with_data() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let stale = checks::stale(&root, false, &section).unwrap();
+        assert!(stale.is_empty(), "`spindle documents --write` brings up to date: {stale:?}");
+    }
+}
