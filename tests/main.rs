@@ -4,6 +4,7 @@
 
 mod compare;
 mod database;
+mod documentation;
 mod emulate;
 mod guard;
 mod inspect;
