@@ -40,7 +40,7 @@ fn from_words_to_a_verdict_and_nothing_left_behind() {
     let again = place.run(&["report", "last"]).expect(0);
     assert_eq!(again.out, ended.out);
     let markdown = place.run(&["report", "last", "--markdown"]).expect(0);
-    assert!(markdown.out.contains("| avgqu-sz |") && markdown.out.contains("%util"));
+    assert!(markdown.out.contains("| aqu-sz |") && markdown.out.contains("%util"));
     let csv = place.run(&["report", "last", "--csv"]).expect(0);
     assert!(csv.out.lines().next().unwrap().contains("device.await"));
     let json: serde_json::Value =

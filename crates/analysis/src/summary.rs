@@ -4,6 +4,7 @@ use crate::{
     Comparison, Correction, Estimate, Finding, Metric, NoiseFloor, TransactionSummary, Verdict,
     compare, findings,
 };
+use counters::Aggregate;
 use plan::Factor;
 use record::{Histogram, Measurement, Outcome, Run, Trial, VoidReason};
 use serde::Serialize;
@@ -66,7 +67,7 @@ pub struct CellSummary {
     pub latency: Option<LatencySummary>,
     /// Jain's index of the clients' shares, mean; without several clients none.
     pub fairness: Option<f64>,
-    /// Counters, mean over the measured seconds of all trials.
+    /// Counters over the measured seconds of all trials, aggregated as the catalogue says.
     pub counters: BTreeMap<String, f64>,
     /// CPU time of the generator an operation, in nanoseconds.
     pub generator_ns_per_operation: Option<f64>,
@@ -252,7 +253,7 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         bytes_per_second: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
         latency: latency(&measured),
         fairness: Estimate::of(&values(&measured, Metric::Fairness)).map(|e| e.mean),
-        counters: mean_counters(&measured),
+        counters: aggregate_counters(&measured),
         generator_ns_per_operation: (operations > 0).then(|| cpu as f64 / operations as f64),
         transactions: crate::transactions::summary(&measured, seconds),
         background: background(&measured),
@@ -293,14 +294,23 @@ fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
     })
 }
 
-/// Each counter's mean over the samples of measured seconds.
-pub(crate) fn mean_counters(measured: &[&Measurement]) -> BTreeMap<String, f64> {
-    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+/// Each counter over the samples of measured seconds, aggregated as the catalogue says.
+pub(crate) fn aggregate_counters(measured: &[&Measurement]) -> BTreeMap<String, f64> {
+    let mut all: BTreeMap<&str, (f64, f64, f64)> = BTreeMap::new();
     let samples = measured.iter().flat_map(|m| &m.counters).filter(|sample| sample.at > 0.0);
     for (name, value) in samples.flat_map(|sample| &sample.values) {
-        let (sum, count) = sums.entry(name).or_default();
+        let (sum, count, max) = all.entry(name).or_insert((0.0, 0.0, f64::NEG_INFINITY));
         *sum += value;
         *count += 1.0;
+        *max = max.max(*value);
     }
-    sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect()
+    all.into_iter()
+        .map(|(name, (sum, count, max))| {
+            let value = match counters::aggregate(name) {
+                Aggregate::Mean => sum / count,
+                Aggregate::Max => max,
+            };
+            (name.to_owned(), value)
+        })
+        .collect()
 }

@@ -38,12 +38,12 @@ pub struct TypeSummary {
 
 /// Counters whose rate divided by transactions a second is a cost of one: name, counter, scale.
 const COSTS: [(&str, &str, f64); 6] = [
-    ("device reads", "device.r/s", 1.0),
-    ("device writes", "device.w/s", 1.0),
-    ("device KiB read", "device.rMB/s", 1024.0),
-    ("device KiB written", "device.wMB/s", 1024.0),
-    ("device flushes", "device.f/s", 1.0),
-    ("server CPU µs", "server.cpus", 1e6),
+    ("device reads", counters::DEVICE_R.id, 1.0),
+    ("device writes", counters::DEVICE_W.id, 1.0),
+    ("device KiB read", counters::DEVICE_R_MB.id, 1024.0),
+    ("device KiB written", counters::DEVICE_W_MB.id, 1024.0),
+    ("device flushes", counters::DEVICE_F.id, 1.0),
+    ("server CPU µs", counters::SERVER_CPUS.id, 1e6),
 ];
 
 /// Of trials that measured `seconds` together; `None` where none was of a database.
@@ -85,14 +85,14 @@ fn costs(measured: &[&Measurement], per_second: f64) -> BTreeMap<&'static str, f
     if per_second <= 0.0 {
         return costs;
     }
-    let counters = crate::summary::mean_counters(measured);
+    let all = crate::summary::aggregate_counters(measured);
     for (name, counter, scale) in COSTS {
-        if let Some(rate) = counters.get(counter) {
+        if let Some(rate) = all.get(counter) {
             costs.insert(name, rate * scale / per_second);
         }
     }
     // Servers name their own count of fsync calls each in its way.
-    if let Some((_, rate)) = counters.iter().find(|(name, _)| name.ends_with(".fsyncs/s")) {
+    if let Some((_, rate)) = all.iter().find(|(name, _)| name.ends_with(".fsyncs/s")) {
         costs.insert("server fsyncs", rate / per_second);
     }
     costs

@@ -9,7 +9,7 @@ mod rates;
 
 pub use device::{DeviceCounters, Requests};
 pub use processor::CpuTicks;
-pub use rates::{CpuShares, DeviceRates, Rates};
+pub use rates::{CpuShares, Rates};
 
 use crate::{DeviceNumber, Host, Result, cgroup::own_group, error::io_error};
 use serde::{Deserialize, Serialize};

@@ -45,8 +45,7 @@ pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBoun
 pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, TargetKind};
 pub use changes::{Applied, Changes, Drift};
 pub use counters::{
-    Counters, CpuShares, CpuTicks, DeviceCounters, DeviceRates, Memory, Pressure, Rates, Requests,
-    Sampler,
+    Counters, CpuShares, CpuTicks, DeviceCounters, Memory, Pressure, Rates, Requests, Sampler,
 };
 pub use device::{BlockDevice, Bus, DeviceKind, LoopState};
 pub use direct_io::{DirectIo, DirectIoSupport};

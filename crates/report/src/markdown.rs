@@ -2,13 +2,25 @@
 
 use crate::{Align, Table, published, sentences, terminal, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric, decide};
+use counters::Counter;
 use record::Run;
 use std::fmt::Write;
 
-/// The iostat -x columns, as they are named in a run file.
-pub(crate) const IOSTAT: [&str; 13] = [
-    "rrqm/s", "wrqm/s", "r/s", "w/s", "rMB/s", "wMB/s", "avgrq-sz", "avgqu-sz", "await", "svctm",
-    "%util", "f/s", "f_await",
+/// The columns of `iostat -x` that are shown.
+const DEVICE_COLUMNS: [&Counter; 13] = [
+    &counters::DEVICE_RRQM,
+    &counters::DEVICE_WRQM,
+    &counters::DEVICE_R,
+    &counters::DEVICE_W,
+    &counters::DEVICE_R_MB,
+    &counters::DEVICE_W_MB,
+    &counters::DEVICE_AREQ_SZ,
+    &counters::DEVICE_AQU_SZ,
+    &counters::DEVICE_AWAIT,
+    &counters::DEVICE_SVCTM,
+    &counters::DEVICE_UTIL,
+    &counters::DEVICE_F,
+    &counters::DEVICE_F_AWAIT,
 ];
 
 /// The whole report.
@@ -123,18 +135,22 @@ fn verdicts(group: &Group) -> Table {
 
 /// The iostat columns of each cell; none where the target has no device.
 pub(crate) fn device(group: &Group) -> Option<Table> {
-    let has = |name: &str| group.baseline.counters.contains_key(&format!("device.{name}"));
-    let shown: Vec<&str> = IOSTAT.into_iter().filter(|name| has(name)).collect();
+    let shown: Vec<&Counter> = DEVICE_COLUMNS
+        .into_iter()
+        .filter(|counter| group.baseline.counters.contains_key(counter.id))
+        .collect();
     if shown.is_empty() {
         return None;
     }
+    // As iostat prints them.
+    let heading = |counter: &Counter| counter.id.split_once('.').map_or(counter.id, |(_, it)| it);
     let columns: Vec<(&str, Align)> = std::iter::once(("", Align::Left))
-        .chain(shown.iter().map(|n| (*n, Align::Right)))
+        .chain(shown.iter().map(|counter| (heading(counter), Align::Right)))
         .collect();
     let mut table = Table::new(&columns);
     let mut row = |summary: &CellSummary| {
-        let figures = shown.iter().map(|name| {
-            let value = summary.counters.get(&format!("device.{name}")).copied();
+        let figures = shown.iter().map(|counter| {
+            let value = summary.counters.get(counter.id).copied();
             format!("{:.2}", value.unwrap_or(f64::NAN))
         });
         table.row(std::iter::once(summary.label.clone()).chain(figures));

@@ -17,7 +17,11 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
 fn figure(summary: &CellSummary, name: &str) -> Option<f64> {
     match name {
         OPERATIONS => summary.throughput.as_ref().map(|throughput| throughput.mean),
-        counter => summary.counters.get(counter).copied(),
+        name => match counters::lookup(name) {
+            // In the unit of the name that was published.
+            Some((counter, scale)) => summary.counters.get(counter.id).map(|value| value / scale),
+            None => summary.counters.get(name).copied(),
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::machine::Gauges;
 use blocklayer::{BioDone, Counters, LayerView};
+use counters::{DEVICE_D, DEVICE_D_AWAIT, DEVICE_D_MB, DeviceGrowth, RequestGrowth};
 use device::Op;
 use record::CounterSample;
 use std::collections::BTreeMap;
@@ -50,18 +51,21 @@ fn machine_rates(before: &Gauges, now: &Gauges, span_s: f64, values: &mut BTreeM
     let mib = |pages: u64| pages as f64 / 256.0;
     let (hits, misses) = (now.hits - before.hits, now.misses - before.misses);
     let named = [
-        ("cache.hit_ratio", per(hits as f64, (hits + misses) as f64)),
-        ("cache.used_mib", mib(now.cached)),
-        ("cache.dirty_mib", mib(now.dirty)),
-        ("cache.writeback_mib", mib(now.under_write)),
-        ("writeback.flusher_pages/s", rate(b.written[0], n.written[0])),
-        ("writeback.writer_pages/s", rate(b.written[1], n.written[1])),
-        ("writeback.fsync_pages/s", rate(b.written[2], n.written[2])),
-        ("writeback.journal_pages/s", rate(b.written[3], n.written[3])),
-        ("writeback.held_off/s", rate(b.held_off, n.held_off)),
-        ("writeback.throttled_ms/s", per((n.throttled - b.throttled).as_millis_f64(), span_s)),
-        ("cache.read_before_write/s", rate(b.read_before_write, n.read_before_write)),
-        ("journal.commits/s", rate(b.commits, n.commits)),
+        (counters::CACHE_HIT_RATIO.id, per(hits as f64, (hits + misses) as f64)),
+        (counters::CACHE_USED.id, mib(now.cached)),
+        (counters::CACHE_DIRTY.id, mib(now.dirty)),
+        (counters::CACHE_WRITEBACK.id, mib(now.under_write)),
+        (counters::WRITEBACK_FLUSHER.id, rate(b.written[0], n.written[0])),
+        (counters::WRITEBACK_WRITER.id, rate(b.written[1], n.written[1])),
+        (counters::WRITEBACK_FSYNC.id, rate(b.written[2], n.written[2])),
+        (counters::WRITEBACK_JOURNAL.id, rate(b.written[3], n.written[3])),
+        (counters::WRITEBACK_HELD_OFF.id, rate(b.held_off, n.held_off)),
+        (
+            counters::WRITEBACK_THROTTLED.id,
+            per((n.throttled - b.throttled).as_millis_f64(), span_s),
+        ),
+        (counters::CACHE_READ_BEFORE_WRITE.id, rate(b.read_before_write, n.read_before_write)),
+        (counters::JOURNAL_COMMITS.id, rate(b.commits, n.commits)),
     ];
     values.extend(named.map(|(name, value)| (name.to_owned(), value)));
     for (at, (name, value, sum)) in now.database.iter().enumerate() {
@@ -155,8 +159,7 @@ fn per(amount: f64, of: f64) -> f64 {
     if of > 0.0 { amount / of } else { 0.0 }
 }
 
-/// What happened between two readings. iostat's formulas: MB of 2²⁰ bytes, avgrq-sz in sectors,
-/// times in ms; await counts from the making of the request, as the kernel's does.
+/// What happened between two readings. A request's time counts from its creation, as the kernel's does.
 fn rates(before: &Sums, now: &Sums) -> BTreeMap<String, f64> {
     let span_ns = (now.at - before.at).0 as f64;
     let span_s = span_ns / 1e9;
@@ -166,7 +169,6 @@ fn rates(before: &Sums, now: &Sums) -> BTreeMap<String, f64> {
     let f = now.flushes.since(before.flushes);
     let all = (r.completed + w.completed) as f64;
     let ms = |ns: u64, count: f64| per(ns as f64 / 1e6, count);
-    let busy = (now.busy - before.busy) as f64;
     let rate = |before: u64, now: u64| per((now - before) as f64, span_s);
     let mean = |before: u128, now: u128| per((now - before) as f64, span_ns);
     let percent = |before: Nanos, now: Nanos| 100.0 * per((now - before).0 as f64, span_ns);
@@ -174,33 +176,37 @@ fn rates(before: &Sums, now: &Sums) -> BTreeMap<String, f64> {
     let operations = (now.operations - before.operations) as f64;
     let in_queue = mean(l.queued_time, m.queued_time);
     let at_device = mean(l.depth_time, m.depth_time);
-    let named = [
-        ("device.rrqm/s", rate(l.merges[0], m.merges[0])),
-        ("device.wrqm/s", rate(l.merges[1], m.merges[1])),
-        ("device.r/s", per(r.completed as f64, span_s)),
-        ("device.w/s", per(w.completed as f64, span_s)),
-        ("device.rMB/s", per(r.sectors as f64 / 2048.0, span_s)),
-        ("device.wMB/s", per(w.sectors as f64 / 2048.0, span_s)),
-        ("device.avgrq-sz", per((r.sectors + w.sectors) as f64, all)),
-        ("device.avgqu-sz", in_queue + at_device),
-        ("device.await", ms(r.time + w.time, all)),
-        ("device.r_await", ms(r.time, r.completed as f64)),
-        ("device.w_await", ms(w.time, w.completed as f64)),
-        ("device.svctm", per(busy / 1e6, all)),
-        ("device.%util", 100.0 * per(busy, span_ns)),
-        ("device.f/s", per(f.completed as f64, span_s)),
-        ("device.f_await", ms(f.time, f.completed as f64)),
-        ("sim.time_in_queue_ms", ms(now.waited - before.waited, all)),
-        ("sim.time_at_device_ms", ms(now.served - before.served, all)),
-        ("sim.time_asleep_ms", ms(now.asleep - before.asleep, operations)),
-        ("sim.queued", in_queue),
-        ("sim.depth", at_device),
-        ("sim.seek_sectors", per((m.seek_sectors - l.seek_sectors) as f64, seeks)),
-        ("sim.%sequential", 100.0 * per((m.sequential - l.sequential) as f64, seeks)),
-        ("sim.busy_drives", mean(before.busy_units, now.busy_units)),
-        ("sim.%idle_while_waiting", percent(l.idle_waiting, m.idle_waiting)),
-        ("sim.%room_while_waiting", percent(l.room_waiting, m.room_waiting)),
-        ("sim.sleeps/s", rate(l.sleeps, m.sleeps)),
+    let growth = |requests: Requests, merges: u64| RequestGrowth {
+        completed: requests.completed as f64,
+        merged: merges as f64,
+        sectors: requests.sectors as f64,
+        time_ms: requests.time as f64 / 1e6,
+    };
+    let device = DeviceGrowth {
+        span_s,
+        reads: growth(r, m.merges[0] - l.merges[0]),
+        writes: growth(w, m.merges[1] - l.merges[1]),
+        discards: RequestGrowth::default(),
+        flushes: f.completed as f64,
+        flush_ms: f.time as f64 / 1e6,
+        busy_ms: (now.busy - before.busy) as f64 / 1e6,
+        queue_ms: (in_queue + at_device) * span_s * 1e3,
+    };
+    let discards = [DEVICE_D.id, DEVICE_D_MB.id, DEVICE_D_AWAIT.id];
+    // No simulated client discards.
+    let of_device = device.rates().named().into_iter().filter(|(id, _)| !discards.contains(id));
+    let of_model = [
+        (counters::SIM_TIME_IN_QUEUE.id, ms(now.waited - before.waited, all)),
+        (counters::SIM_TIME_AT_DEVICE.id, ms(now.served - before.served, all)),
+        (counters::SIM_TIME_ASLEEP.id, ms(now.asleep - before.asleep, operations)),
+        (counters::SIM_QUEUED.id, in_queue),
+        (counters::SIM_DEPTH.id, at_device),
+        (counters::SIM_SEEK.id, per((m.seek_sectors - l.seek_sectors) as f64, seeks)),
+        (counters::SIM_SEQUENTIAL.id, 100.0 * per((m.sequential - l.sequential) as f64, seeks)),
+        (counters::SIM_BUSY_DRIVES.id, mean(before.busy_units, now.busy_units)),
+        (counters::SIM_IDLE_WHILE_WAITING.id, percent(l.idle_waiting, m.idle_waiting)),
+        (counters::SIM_ROOM_WHILE_WAITING.id, percent(l.room_waiting, m.room_waiting)),
+        (counters::SIM_SLEEPS.id, rate(l.sleeps, m.sleeps)),
     ];
-    named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    of_device.chain(of_model).map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -22,8 +22,8 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     for summary in summaries(analysis) {
         let (Ok((workload, engine)), Some(read), Some(written)) = (
             run.plan.workload_of(&run.plan.cells[summary.cell]),
-            summary.counters.get("device.rMB/s"),
-            summary.counters.get("device.wMB/s"),
+            summary.counters.get(counters::DEVICE_R_MB.id),
+            summary.counters.get(counters::DEVICE_W_MB.id),
         ) else {
             continue;
         };

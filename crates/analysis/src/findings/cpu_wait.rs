@@ -15,7 +15,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
         let means = of_cell.filter_map(|trial| trial.measurement()?.job.latency().mean());
         let means: Vec<f64> = means.map(|mean| mean.as_micros_f64()).collect();
         let mean = means.iter().sum::<f64>() / means.len().max(1) as f64;
-        let waited = summary.counters.get("clients.cpu_wait_us").copied().unwrap_or(0.0);
+        let waited = summary.counters.get(counters::CLIENTS_CPU_WAIT.id).copied().unwrap_or(0.0);
         if waited > mean * SHARE && waited > 1.0 {
             if waited > most.0 {
                 most = (waited, mean);

@@ -8,8 +8,8 @@ const CHANGE: f64 = 0.05;
 
 fn share(summary: &CellSummary) -> Option<f64> {
     let counter = |name: &str| summary.counters.get(name).copied();
-    let merged = counter("device.rrqm/s")? + counter("device.wrqm/s")?;
-    let issued = counter("device.r/s")? + counter("device.w/s")?;
+    let merged = counter(counters::DEVICE_RRQM.id)? + counter(counters::DEVICE_WRQM.id)?;
+    let issued = counter(counters::DEVICE_R.id)? + counter(counters::DEVICE_W.id)?;
     (merged + issued > 0.0).then(|| merged / (merged + issued))
 }
 

@@ -16,7 +16,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
         if workload.is_err() || workload.is_ok_and(|(workload, _)| workload.background.is_some()) {
             continue;
         }
-        let waited = summary.counters.get("uring.punted/s").copied().unwrap_or(0.0);
+        let waited = summary.counters.get(counters::URING_PUNTED.id).copied().unwrap_or(0.0);
         let share = waited / summary.bytes_per_second.max(1.0);
         if share > SHARE {
             most = most.max(share);

@@ -14,7 +14,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     for summary in summaries(analysis) {
         let (Ok((workload, _)), Some(reads), Some(throughput)) = (
             run.plan.workload_of(&run.plan.cells[summary.cell]),
-            summary.counters.get("device.r/s"),
+            summary.counters.get(counters::DEVICE_R.id),
             summary.throughput,
         ) else {
             continue;

@@ -10,7 +10,7 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut most: f64 = 0.0;
     for summary in summaries(analysis) {
-        let stolen = summary.counters.get("cpu.%steal").copied().unwrap_or(0.0);
+        let stolen = summary.counters.get(counters::CPU_STEAL.id).copied().unwrap_or(0.0);
         if stolen > STOLEN {
             most = most.max(stolen);
             cells.push(summary.cell);

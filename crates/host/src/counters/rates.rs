@@ -1,14 +1,7 @@
-//! From two samples to what iostat -x and sar print.
-//!
-//! Formulas are those of iostat(1)'s report, over the counters of Documentation/admin-guide/iostats:
-//! with Δ the growth between two samples and t the time between them,
-//! r/s = Δreads/t, rMB/s = Δsectors/2048/t (MB of 2²⁰ bytes, as iostat -m), avgrq-sz =
-//! Δsectors/Δrequests, avgqu-sz = Δqueue_ms/t, await = Δtime_ms/Δrequests, %util = Δbusy_ms/t, and
-//! svctm = Δbusy_ms/Δrequests, which iostat no longer prints because it means nothing on a device
-//! that serves several requests at once. A flush without data is counted twice by the kernel (seen on
-//! 6.18): in f/s, and as a write of no bytes in w/s, which lowers avgrq-sz and w_await as in iostat.
+//! From two samples to rates, by the names of the catalogue of counters.
 
 use super::{Counters, CpuTicks, DeviceCounters, device::Requests};
+use counters::{DeviceGrowth, DeviceRates, RequestGrowth};
 use serde::{Deserialize, Serialize};
 
 /// What happened between two samples.
@@ -41,34 +34,6 @@ pub struct Rates {
     pub throttled: Option<f64>,
 }
 
-/// The columns of `iostat -x -m`, in its order as far as it has them. Times in ms, sizes of
-/// `avgrq_sz` in 512-byte sectors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "named as iostat(1) names and explains them")]
-pub struct DeviceRates {
-    pub rrqm_s: f64,
-    pub wrqm_s: f64,
-    pub r_s: f64,
-    pub w_s: f64,
-    pub r_mb_s: f64,
-    pub w_mb_s: f64,
-    pub avgrq_sz: f64,
-    pub avgqu_sz: f64,
-    pub await_ms: f64,
-    pub r_await_ms: f64,
-    pub w_await_ms: f64,
-    /// Derived; meaningless on a device that serves several requests at once.
-    pub svctm_ms: f64,
-    /// At least one request in flight; no saturation on a device that serves several at once.
-    pub util_percent: f64,
-    pub d_s: f64,
-    pub d_mb_s: f64,
-    pub d_await_ms: f64,
-    /// Flushes per second.
-    pub f_s: f64,
-    pub f_await_ms: f64,
-}
-
 /// Shares of all processors' time, in percent; the kernel with its interrupts in `system`, as in
 /// iostat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,7 +64,7 @@ impl Rates {
         let own = grown(before.own_user.0, after.own_user.0)
             + grown(before.own_system.0, after.own_system.0);
         let device = match (&before.device, &after.device) {
-            (Some(before), Some(after)) => Some(DeviceRates::between(before, after, span_s)),
+            (Some(before), Some(after)) => Some(device_rates(before, after, span_s)),
             _ => None,
         };
         let share = |before: u64, after: u64| 100.0 * per(grown(before, after) / 1e9, span_s);
@@ -136,90 +101,51 @@ impl Rates {
         }
         let CpuShares { user, nice, system, iowait, steal, idle } = self.cpu;
         named.extend([
-            ("cpu.%user", user),
-            ("cpu.%nice", nice),
-            ("cpu.%system", system),
-            ("cpu.%iowait", iowait),
-            ("cpu.%steal", steal),
-            ("cpu.%idle", idle),
-            ("process.cpus", self.own_cpus),
-            ("memory.cached", self.cached),
-            ("memory.cached_growth", self.cached_growth),
-            ("memory.dirty", self.dirty),
-            ("memory.writeback", self.writeback),
-            ("vm.paged_in/s", self.paged_in_s),
-            ("vm.paged_out/s", self.paged_out_s),
+            (counters::CPU_USER.id, user),
+            (counters::CPU_NICE.id, nice),
+            (counters::CPU_SYSTEM.id, system),
+            (counters::CPU_IOWAIT.id, iowait),
+            (counters::CPU_STEAL.id, steal),
+            (counters::CPU_IDLE.id, idle),
+            (counters::PROCESS_CPUS.id, self.own_cpus),
+            (counters::MEMORY_CACHED.id, self.cached),
+            (counters::MEMORY_CACHED_GROWTH.id, self.cached_growth),
+            (counters::MEMORY_DIRTY.id, self.dirty),
+            (counters::MEMORY_WRITEBACK.id, self.writeback),
+            (counters::VM_PAGED_IN.id, self.paged_in_s),
+            (counters::VM_PAGED_OUT.id, self.paged_out_s),
         ]);
         if let Some([cpu, io, memory]) = self.pressure {
-            named.extend([("pressure.cpu", cpu), ("pressure.io", io), ("pressure.memory", memory)]);
+            named.extend([
+                (counters::PRESSURE_CPU.id, cpu),
+                (counters::PRESSURE_IO.id, io),
+                (counters::PRESSURE_MEMORY.id, memory),
+            ]);
         }
-        named.extend(self.throttled.map(|share| ("cgroup.%throttled", share)));
+        named.extend(self.throttled.map(|share| (counters::CGROUP_THROTTLED.id, share)));
         named
     }
 }
 
-impl DeviceRates {
-    /// What the device did in `span_s` seconds.
-    pub fn between(before: &DeviceCounters, after: &DeviceCounters, span_s: f64) -> DeviceRates {
-        let kind = |before: &Requests, after: &Requests| {
-            (
-                grown(before.completed, after.completed),
-                grown(before.merged, after.merged),
-                grown(before.sectors.0, after.sectors.0),
-                grown(before.time_ms, after.time_ms),
-            )
-        };
-        let (r, r_merged, r_sectors, r_ms) = kind(&before.reads, &after.reads);
-        let (w, w_merged, w_sectors, w_ms) = kind(&before.writes, &after.writes);
-        let (d, _, d_sectors, d_ms) = kind(&before.discards, &after.discards);
-        let flushes = grown(before.flushes, after.flushes);
-        let busy_ms = grown(before.busy_ms, after.busy_ms);
-        let all = r + w + d;
-        DeviceRates {
-            rrqm_s: per(r_merged, span_s),
-            wrqm_s: per(w_merged, span_s),
-            r_s: per(r, span_s),
-            w_s: per(w, span_s),
-            r_mb_s: per(r_sectors / 2048.0, span_s),
-            w_mb_s: per(w_sectors / 2048.0, span_s),
-            avgrq_sz: per(r_sectors + w_sectors + d_sectors, all),
-            avgqu_sz: per(grown(before.queue_ms, after.queue_ms) / 1e3, span_s),
-            await_ms: per(r_ms + w_ms + d_ms, all),
-            r_await_ms: per(r_ms, r),
-            w_await_ms: per(w_ms, w),
-            svctm_ms: per(busy_ms, all),
-            util_percent: 100.0 * per(busy_ms / 1e3, span_s),
-            d_s: per(d, span_s),
-            d_mb_s: per(d_sectors / 2048.0, span_s),
-            d_await_ms: per(d_ms, d),
-            f_s: per(flushes, span_s),
-            f_await_ms: per(grown(before.flush_ms, after.flush_ms), flushes),
-        }
-    }
-
-    /// By iostat's names.
-    pub fn named(&self) -> [(&'static str, f64); 18] {
-        [
-            ("device.rrqm/s", self.rrqm_s),
-            ("device.wrqm/s", self.wrqm_s),
-            ("device.r/s", self.r_s),
-            ("device.w/s", self.w_s),
-            ("device.rMB/s", self.r_mb_s),
-            ("device.wMB/s", self.w_mb_s),
-            ("device.avgrq-sz", self.avgrq_sz),
-            ("device.avgqu-sz", self.avgqu_sz),
-            ("device.await", self.await_ms),
-            ("device.r_await", self.r_await_ms),
-            ("device.w_await", self.w_await_ms),
-            ("device.svctm", self.svctm_ms),
-            ("device.%util", self.util_percent),
-            ("device.d/s", self.d_s),
-            ("device.dMB/s", self.d_mb_s),
-            ("device.d_await", self.d_await_ms),
-            ("device.f/s", self.f_s),
-            ("device.f_await", self.f_await_ms),
-        ]
-    }
+/// What a device did in `span_s` seconds.
+fn device_rates(before: &DeviceCounters, after: &DeviceCounters, span_s: f64) -> DeviceRates {
+    let growth = |before: &Requests, after: &Requests| RequestGrowth {
+        completed: grown(before.completed, after.completed),
+        merged: grown(before.merged, after.merged),
+        sectors: grown(before.sectors.0, after.sectors.0),
+        time_ms: grown(before.time_ms, after.time_ms),
+    };
+    let growth = DeviceGrowth {
+        span_s,
+        reads: growth(&before.reads, &after.reads),
+        writes: growth(&before.writes, &after.writes),
+        discards: growth(&before.discards, &after.discards),
+        flushes: grown(before.flushes, after.flushes),
+        flush_ms: grown(before.flush_ms, after.flush_ms),
+        busy_ms: grown(before.busy_ms, after.busy_ms),
+        queue_ms: grown(before.queue_ms, after.queue_ms),
+    };
+    growth.rates()
 }
 
 impl CpuShares {
@@ -289,8 +215,8 @@ mod tests {
             (device.r_await_ms, 2.0),
             (device.w_await_ms, 8.0),
             (device.await_ms, 4.0),
-            (device.avgrq_sz, 16000.0 / 1500.0),
-            (device.avgqu_sz, 3.15),
+            (device.areq_sz, 8000.0 / 1500.0),
+            (device.aqu_sz, 3.15),
             (device.svctm_ms, 1.0),
             (device.util_percent, 75.0),
             (device.f_s, 50.0),

@@ -88,7 +88,7 @@ fn the_columns_are_those_of_iostat() {
     close("wMB/s", ours.w_mb_s, 0.15, 0.1);
     close("r_await", ours.r_await_ms, 0.25, 0.05);
     close("w_await", ours.w_await_ms, 0.25, 0.05);
-    close("aqu-sz", ours.avgqu_sz, 0.25, 0.05);
+    close("aqu-sz", ours.aqu_sz, 0.25, 0.05);
     close("%util", ours.util_percent, 0.25, 3.0);
     close("rareq-sz", ours.r_mb_s * 1024.0 / ours.r_s, 0.02, 0.05);
 }

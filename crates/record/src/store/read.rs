@@ -318,6 +318,11 @@ impl Store {
         let mut rows = select.query([trial])?;
         while let Some(row) = rows.next()? {
             let (at, name, value): (f64, String, f64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            // Files before version 3 have iostat's older names.
+            let (name, value) = match counters::lookup(&name) {
+                Some((counter, scale)) => (counter.id.to_owned(), value * scale),
+                None => (name, value),
+            };
             match samples.last_mut() {
                 Some(sample) if sample.at == at => {
                     sample.values.insert(name, value);

@@ -35,7 +35,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let mut counters = self.sampling.samples();
         if self.crowd.clients.iter().any(|client| client.sleeping.tries()) {
             // As a real trial's, with the last second's.
-            let (at, name) = (span.as_secs_f64(), "uring.punted/s".to_owned());
+            let (at, name) = (span.as_secs_f64(), counters::URING_PUNTED.id.to_owned());
             let per_second = self.punted as f64 / at.max(1e-9);
             match counters.last_mut() {
                 Some(last) => {

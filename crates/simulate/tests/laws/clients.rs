@@ -66,7 +66,7 @@ fn a_large_block_is_one_operation_of_several_requests() {
     let simulated = trial.run(Box::new(Servers::constant(1000, 32)));
     // Requests end at 512 KiB.
     near("latency", simulated.measurement.job.latency().mean().unwrap().as_millis_f64(), 4.0, 0.01);
-    near("avgrq-sz", counter(&simulated.measurement, "device.avgrq-sz"), 1024.0, 1e-9);
+    near("areq-sz", counter(&simulated.measurement, "device.areq-sz"), 512.0, 1e-9);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn sequential_reads_that_meet_in_a_full_queue_merge() {
     let simulated = trial.run(Box::new(Servers::constant(1000, 1)));
     let merges = counter(&simulated.measurement, "device.rrqm/s");
     assert!(merges > 1000.0, "{merges}");
-    assert!(counter(&simulated.measurement, "device.avgrq-sz") > 64.0);
+    assert!(counter(&simulated.measurement, "device.areq-sz") > 32.0);
 }
 
 #[test]

@@ -50,11 +50,11 @@ fn reads_in_sequence_are_read_ahead() {
         let mut trial = trial("read,sync=buffered", Kernel::V6_12, 4096, 4);
         trial.stack.read_ahead = Bytes::from_kib(ahead);
         let simulated = on_disk(&trial);
-        (iops(&simulated, &trial), counter(&simulated.measurement, "device.avgrq-sz"))
+        (iops(&simulated, &trial), counter(&simulated.measurement, "device.areq-sz"))
     };
     let ((without, small), (with, large)) = (bytes(0), bytes(128));
     assert!(with > without * 1.3, "{without} and {with} a second");
-    assert!(small < 9.0 && large > 120.0, "{small} and {large} sectors");
+    assert!(small < 4.5 && large > 60.0, "{small} and {large} KiB");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_small_queue_holds_the_old_flusher_off_and_a_large_one_does_not() {
         trial.queue = trial.queue.with_nr_requests(queue);
         trial.stack.without = without.parse().unwrap();
         let m = on_disk(&trial).measurement;
-        (counter(&m, "writeback.held_off/s"), counter(&m, "device.avgqu-sz"))
+        (counter(&m, "writeback.held_off/s"), counter(&m, "device.aqu-sz"))
     };
     let (off, short) = held_off(Kernel::V2_6_18, 128, "nothing");
     assert!(off > 1.0 && short < 200.0, "{off}, {short}");
@@ -161,7 +161,7 @@ fn direct_io_on_xfs_of_small_blocks_is_not_direct() {
     let (used, m) = cached("xfs;mkfs=-b size=1024");
     assert!(used.unwrap() > 10.0);
     let first = &m.counters[0].values;
-    assert!((first["device.avgrq-sz"] - 8.0).abs() < 0.1, "{first:?}");
+    assert!((first["device.areq-sz"] - 4.0).abs() < 0.05, "{first:?}");
 }
 
 #[test]

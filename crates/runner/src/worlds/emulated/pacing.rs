@@ -61,7 +61,7 @@ fn mean_idle(measurement: &Measurement) -> Option<f64> {
     let idle: Vec<f64> = measured
         .filter_map(|sample| {
             let value = |name: &str| sample.values.get(name);
-            Some(value("cpu.%idle")? + value("cpu.%iowait")?)
+            Some(value(counters::CPU_IDLE.id)? + value(counters::CPU_IOWAIT.id)?)
         })
         .collect();
     (!idle.is_empty()).then(|| idle.iter().sum::<f64>() / idle.len() as f64)
@@ -71,23 +71,23 @@ fn mean_idle(measurement: &Measurement) -> Option<f64> {
 fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
     let late = &now.lateness;
     let mut values = BTreeMap::from([
-        ("emulate.late_mean_us".to_owned(), late.mean.as_micros_f64()),
-        ("emulate.late_p99_us".to_owned(), late.p99.as_micros_f64()),
-        ("emulate.late_max_us".to_owned(), late.max.as_micros_f64()),
-        ("emulate.late_kept_p99_us".to_owned(), late.kept_p99.as_micros_f64()),
-        ("emulate.response_mean_us".to_owned(), late.response_mean.as_micros_f64()),
-        ("emulate.response_p99_us".to_owned(), late.response_p99.as_micros_f64()),
-        ("emulate.depth".to_owned(), f64::from(now.outstanding)),
-        ("emulate.depth_max".to_owned(), f64::from(now.most_outstanding)),
-        ("emulate.busy_drives".to_owned(), f64::from(now.busy)),
-        ("emulate.dirty_mib".to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
+        (counters::EMULATE_LATE_MEAN.id.to_owned(), late.mean.as_micros_f64()),
+        (counters::EMULATE_LATE_P99.id.to_owned(), late.p99.as_micros_f64()),
+        (counters::EMULATE_LATE_MAX.id.to_owned(), late.max.as_micros_f64()),
+        (counters::EMULATE_LATE_KEPT_P99.id.to_owned(), late.kept_p99.as_micros_f64()),
+        (counters::EMULATE_RESPONSE_MEAN.id.to_owned(), late.response_mean.as_micros_f64()),
+        (counters::EMULATE_RESPONSE_P99.id.to_owned(), late.response_p99.as_micros_f64()),
+        (counters::EMULATE_DEPTH.id.to_owned(), f64::from(now.outstanding)),
+        (counters::EMULATE_DEPTH_MAX.id.to_owned(), f64::from(now.most_outstanding)),
+        (counters::EMULATE_BUSY_DRIVES.id.to_owned(), f64::from(now.busy)),
+        (counters::EMULATE_DIRTY.id.to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
     ]);
     if now.spun > Nanos::ZERO {
-        values.insert("emulate.%taken".to_owned(), 100.0 * spun_taken_share(now));
+        values.insert(counters::EMULATE_TAKEN.id.to_owned(), 100.0 * spun_taken_share(now));
     }
     if let Some(before) = before {
         let share = processor_share(before, now, SECOND);
-        values.insert("emulate.%processor".to_owned(), 100.0 * share);
+        values.insert(counters::EMULATE_PROCESSOR.id.to_owned(), 100.0 * share);
     }
     values
 }
@@ -170,8 +170,8 @@ mod tests {
         let sample = |at: f64, idle: f64, iowait: f64| CounterSample {
             at,
             values: BTreeMap::from([
-                ("cpu.%idle".to_owned(), idle),
-                ("cpu.%iowait".to_owned(), iowait),
+                (counters::CPU_IDLE.id.to_owned(), idle),
+                (counters::CPU_IOWAIT.id.to_owned(), iowait),
             ]),
         };
         // The first is the warm-up's.
