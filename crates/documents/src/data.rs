@@ -164,8 +164,12 @@ fn cell(value: &str) -> String {
     value.replace('|', "\\|")
 }
 
-/// Whether a cell holds a number, or nothing.
+/// Whether a cell holds a number with its unit, or nothing.
 fn is_number(value: &str) -> bool {
+    let is_word = |word: &str| word.len() >= 4 && word.chars().all(|c| c.is_ascii_alphabetic());
+    if value.split([' ', '(', ',']).any(is_word) {
+        return false;
+    }
     let first = value.trim_start_matches(['+', '-', '−', '±', '×', '<', '>', ' ']);
     first.is_empty() || (first.starts_with(|c: char| c.is_ascii_digit()) && !first.contains(", "))
 }
