@@ -174,6 +174,10 @@ pub(crate) struct Operation {
     pub start: u64,
     /// Sectors in all; none in a flush that a trace asks for.
     pub sectors: u64,
+    /// A write of a trace before which the cache is flushed; false once it is.
+    pub preflush: bool,
+    /// A write of a trace that carries FUA.
+    pub fua: bool,
     /// Its place in a trace, if it comes from one.
     pub recorded: Option<(Nanos, Option<Nanos>)>,
     pub intended: Nanos,
@@ -198,6 +202,8 @@ impl Operation {
             reads: true,
             start: 0,
             sectors: 0,
+            preflush: false,
+            fua: false,
             recorded: None,
             intended,
             submitted: now,

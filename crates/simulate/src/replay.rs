@@ -23,7 +23,22 @@ pub(crate) const PROCESSES_MOST: u32 = 4096;
 /// its response times count on.
 const SLOTS_MOST: u32 = 1 << 16;
 
+/// Samples of counters that a replay may always have: an hour of seconds.
+const SAMPLES_LEAST: u64 = 3600;
+
+/// A longer replay may have one sample more for so many requests: one costs about 2 KB of memory.
+const REQUESTS_A_SAMPLE: u64 = 128;
+
 impl ReplaySpec<'_> {
+    /// The time between two samples of counters: whole seconds, one wherever memory and run file stay in
+    /// proportion to the trace.
+    pub(crate) fn sampling_step(&self) -> Nanos {
+        let entries = &self.trace.entries;
+        let length_s = entries.last().map_or(0, |last| last.at.0 / 1_000_000_000);
+        let samples = SAMPLES_LEAST + entries.len() as u64 / REQUESTS_A_SAMPLE;
+        Nanos::from_secs(length_s.div_ceil(samples).max(1))
+    }
+
     /// How many clients replay it.
     pub(crate) fn clients(&self) -> u32 {
         self.trace.processes.clamp(1, PROCESSES_MOST)

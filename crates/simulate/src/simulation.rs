@@ -9,7 +9,7 @@ use crate::database::Server;
 use crate::events::EventKind;
 use crate::log::Recorder;
 use crate::machine::Machine;
-use crate::replay::{Ended, Replaying};
+use crate::replay::{Ended, ReplaySpec, Replaying};
 use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
@@ -52,7 +52,7 @@ impl Simulated {
 pub struct Progress {
     /// The second.
     pub second: Second,
-    /// How long it was: the first and the last may be shorter.
+    /// How long it was: the first and the last may be shorter, and those of a replay longer.
     pub length: Nanos,
 }
 
@@ -121,6 +121,10 @@ struct Simulation<'a, D: Device + ?Sized> {
     seconds: Vec<Second>,
     clock: TrialClock,
     last_tick: Nanos,
+    /// In a replay: the time between two samples.
+    step: Option<Nanos>,
+    /// Something happened since the last sample.
+    acted: bool,
     log: Recorder,
     replay: Option<Replaying<'a>>,
     operations: u64,
@@ -167,6 +171,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             seconds: Vec::new(),
             clock: TrialClock::new(Nanos::ZERO, spec.warmup, spec.measure),
             last_tick: Nanos::ZERO,
+            step: spec.replay.as_ref().map(ReplaySpec::sampling_step),
+            acted: true,
             log: Recorder::new(spec.log_requests, spec.warmup),
             replay: spec.replay.as_ref().map(Replaying::new),
             operations: 0,
@@ -192,9 +198,10 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let mut outcome = Outcome::default();
         let mut steps = 0u64;
         while self.now < self.end() && !self.replay.as_ref().is_some_and(Replaying::is_done) {
-            let tick = self.next_tick();
             let event = self.next_event();
             let outstanding = self.machine.outstanding;
+            let tick = self.next_tick(event, outstanding > 0);
+            self.acted |= event.is_some_and(|event| event <= tick);
             if event.is_none() && outstanding > 0 {
                 return Err(SimulateError::Stalled { at: self.now, outstanding });
             }
@@ -254,8 +261,20 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         .map(|at| at.max(self.now))
     }
 
-    fn next_tick(&self) -> Nanos {
-        self.clock.next_tick(self.last_tick)
+    /// When the next sample is due: see [`TrialClock`]. In a replay, steps in which nothing happens are
+    /// one sample, so that samples follow requests, not recorded time.
+    fn next_tick(&self, event: Option<Nanos>, occupied: bool) -> Nanos {
+        let last = self.last_tick;
+        let Some(step) = self.step.filter(|_| last >= self.clock.measure) else {
+            return self.clock.next_tick(last);
+        };
+        let next = last + Nanos(step.0 - (last - self.clock.measure).0 % step.0);
+        // Up to the step before the next event, if nothing is outstanding until then.
+        let idle = match self.acted || occupied {
+            true => Nanos::ZERO,
+            false => event.unwrap_or(self.clock.end).saturating_sub(next + Nanos(1)),
+        };
+        (next + step * (idle.0 / step.0)).min(self.clock.end)
     }
 
     fn close_second(&mut self) -> Progress {
@@ -266,6 +285,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.seconds.push(second);
         let length = self.now - self.last_tick;
         self.last_tick = self.now;
+        self.acted = false;
         self.measuring = self.now >= self.spec.warmup;
         Progress { second, length }
     }
@@ -356,6 +376,12 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         let operation = &mut self.crowd.operations[slot as usize];
         operation.failed |= bio.path == Path::OutOfRange;
         operation.pieces -= 1;
+        if operation.preflush {
+            if operation.pieces == 0 {
+                self.write_after_flush(slot);
+            }
+            return;
+        }
         let client = &mut self.crowd.clients[operation.client as usize];
         let rules = &self.crowd.rules[client.job];
         if operation.pieces > 0 || operation.handed < operation.sectors {
@@ -381,7 +407,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     fn flush(&mut self, slot: u32, since: Nanos) {
         let operation = &mut self.crowd.operations[slot as usize];
         let client = &self.crowd.clients[operation.client as usize];
-        operation.flushing = Some(since);
+        if !operation.preflush {
+            operation.flushing = Some(since);
+        }
         let bio = Bio {
             id: u64::from(slot),
             op: Op::Flush,

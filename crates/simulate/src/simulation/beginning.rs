@@ -6,7 +6,7 @@ use crate::database::Stage;
 use crate::events::EventKind;
 use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCall};
 use crate::replay::{Next, moves_data};
-use blocklayer::{Bio, Submitted};
+use blocklayer::{Bio, Kernel, Submitted};
 use device::{Device, Op};
 use units::Sectors;
 use workload::HAND_OVER_AFTER;
@@ -111,10 +111,13 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             reads: entry.op == trace::TraceOp::Read,
             start: entry.start.0,
             sectors: entry.count.0,
+            preflush: entry.preflush && !self.barrier_flushes(entry.fua),
+            fua: entry.fua,
             recorded: Some((entry.at, entry.service)),
             ..Operation::begun(at, intended, self.now)
         };
-        match moves_data(&entry) {
+        let preflush = self.crowd.operations[slot as usize].preflush;
+        match moves_data(&entry) && !preflush {
             true => self.prepare(slot),
             false => {
                 self.hand_over_prepared(at);
@@ -125,6 +128,20 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             self.make_ready(turn);
         }
         true
+    }
+
+    /// Whether a write with FUA flushes the cache itself: before 3.10 it is a barrier, which does.
+    fn barrier_flushes(&self, fua: bool) -> bool {
+        fua && self.machine.kernel < Kernel::V3_10
+    }
+
+    /// The flush before a write of a trace is done: the write follows.
+    pub(super) fn write_after_flush(&mut self, slot: u32) {
+        let client = self.crowd.operations[slot as usize].client;
+        self.crowd.operations[slot as usize].preflush = false;
+        self.begin_handing_over(slot);
+        let process = self.crowd.clients[client as usize].context.process;
+        self.machine.volume.unplug(process, self.now);
     }
 
     /// Has the machine do an operation: the system calls that it consists of.
@@ -231,7 +248,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                 count: Sectors(count),
                 // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
                 sync: true,
-                fua: rules.fua && !operation.reads,
+                fua: (rules.fua || operation.fua) && !operation.reads,
                 context: client.context,
             };
             let submitted = match may_sleep {

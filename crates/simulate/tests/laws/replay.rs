@@ -2,9 +2,10 @@
 
 use crate::servers::{Servers, Service};
 use blocklayer::{Config, Kernel};
+use device::{Completion, Device, Op, Request, View};
 use proptest::prelude::*;
 use simulate::{ReplaySpec, Simulated, Spec};
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, atomic::AtomicBool};
 use trace::{Trace, parse};
 use units::{Nanos, Sectors};
 use workload::{ReplayMode, Workload};
@@ -13,9 +14,20 @@ const MODES: [ReplayMode; 3] = [ReplayMode::Open, ReplayMode::Closed, ReplayMode
 
 /// On drives that take 1 ms a request, and a random one of them serves each.
 fn replayed(trace: &Trace, mode: ReplayMode, outstanding: u32, drives: usize) -> Simulated {
+    let device = Box::new(Servers::new(drives, 256, Service::Constant(Nanos::from_millis(1))));
+    replayed_on(device, (Kernel::V6_12, "none"), trace, mode, outstanding)
+}
+
+fn replayed_on<D: Device>(
+    device: Box<D>,
+    (kernel, scheduler): (Kernel, &str),
+    trace: &Trace,
+    mode: ReplayMode,
+    outstanding: u32,
+) -> Simulated {
     let workload = Workload::default();
-    let mut queue = Config::new(Kernel::V6_12, 256);
-    queue.scheduler = Some("none".to_owned());
+    let mut queue = Config::new(kernel, 256);
+    queue.scheduler = Some(scheduler.to_owned());
     let stack = simulate::Stack::default();
     let spec = Spec {
         workload: &workload,
@@ -23,13 +35,12 @@ fn replayed(trace: &Trace, mode: ReplayMode, outstanding: u32, drives: usize) ->
         stack: &stack,
         span: Sectors(1 << 20),
         warmup: Nanos::ZERO,
-        measure: Nanos::from_secs(100_000),
+        measure: Nanos::from_secs(1_000_000),
         turnaround: Nanos::ZERO,
         seed: 1,
         replay: Some(ReplaySpec { trace, mode, outstanding }),
         log_requests: 100_000,
     };
-    let device = Box::new(Servers::new(drives, 256, Service::Constant(Nanos::from_millis(1))));
     simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
 }
 
@@ -86,6 +97,131 @@ fn flushes_are_issued_and_count_apart() {
     let counts = (job.reads.operations, job.writes.operations, job.syncs.operations);
     assert_eq!(counts, (1, 1, 1));
     assert_eq!((job.reads.bytes.0, job.writes.bytes.0), (512, 8192));
+}
+
+/// What reached a device: the time in ms, what, and whether with FUA.
+type Log = Arc<Mutex<Vec<(u64, Op, bool)>>>;
+
+/// One drive of 1 ms a request that writes down what reaches it.
+#[derive(Debug)]
+struct Watched(Servers, Log);
+
+impl Device for Watched {
+    fn submit(&mut self, request: Request, now: Nanos) {
+        self.1.lock().unwrap().push((now.0 / 1_000_000, request.op, request.fua));
+        self.0.submit(request, now);
+    }
+    fn next_event(&self) -> Option<Nanos> {
+        self.0.next_event()
+    }
+    fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
+        self.0.advance(now, done);
+    }
+    fn queue_depth(&self) -> u32 {
+        self.0.queue_depth()
+    }
+    fn capacity(&self) -> Sectors {
+        self.0.capacity()
+    }
+    fn view(&self) -> View {
+        self.0.view()
+    }
+}
+
+/// What reaches the device of a write with these letters, and the replay.
+fn write_with(
+    letters: &str,
+    queue: (Kernel, &str),
+    mode: ReplayMode,
+) -> (Vec<(u64, Op, bool)>, Simulated) {
+    let text = format!("8,0 0 1 0.0 1 Q {letters} 64 + 8 [a]\n");
+    let log = Log::default();
+    let device = Box::new(Watched(Servers::constant(1000, 256), log.clone()));
+    let trace = parse("t", &text, None, false).unwrap();
+    let done = replayed_on(device, queue, &trace, mode, 1);
+    let log = log.lock().unwrap().clone();
+    (log, done)
+}
+
+#[test]
+fn flush_and_fua_of_a_write_reach_the_device_in_their_order() {
+    let (flush, write, durable) = ((0, Op::Flush, false), Op::Write, true);
+    for mode in MODES {
+        for (kernel, schedulers) in Kernel::ALL.map(|kernel| (kernel, kernel.schedulers())) {
+            for scheduler in schedulers {
+                let reached = |letters| write_with(letters, (kernel, scheduler), mode);
+                // Before 3.10 FUA is a barrier, which flushes first.
+                let barrier = kernel < Kernel::V3_10;
+                let alone = if barrier {
+                    vec![flush, (1, write, durable)]
+                } else {
+                    vec![(0, write, durable)]
+                };
+                let name = format!("{kernel} {scheduler} {mode}");
+                assert_eq!(reached("WS").0, [(0, write, false)], "{name}");
+                assert_eq!(reached("WFS").0, alone, "{name}");
+                assert_eq!(reached("FWS").0, [flush, (1, write, false)], "{name}");
+                let (log, done) = reached("FWFS");
+                assert_eq!(log, [flush, (1, write, durable)], "{name}");
+                let job = &done.measurement.job;
+                assert_eq!((job.writes.operations, job.syncs.operations), (1, 0), "{name}");
+                assert_eq!(done.measurement.span, Nanos::from_millis(2), "{name}");
+                assert_ne!(done.event_hash(), reached("WS").1.event_hash(), "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flush_before_a_write_of_a_striped_volume_reaches_every_member() {
+    let trace = parse("t", "8,0 0 1 0.0 1 Q FWFS 64 + 8 [a]\n", None, false).unwrap();
+    let log = Log::default();
+    let member = || Box::new(Watched(Servers::constant(1000, 256), log.clone()));
+    let workload = Workload::default();
+    let (queue, stack) = (Config::new(Kernel::V6_12, 256), simulate::Stack::default());
+    let spec = Spec {
+        workload: &workload,
+        queue: &queue,
+        stack: &stack,
+        span: Sectors(1 << 20),
+        warmup: Nanos::ZERO,
+        measure: Nanos::from_secs(10),
+        turnaround: Nanos::ZERO,
+        seed: 1,
+        replay: Some(ReplaySpec { trace: &trace, mode: ReplayMode::Open, outstanding: 1 }),
+        log_requests: 0,
+    };
+    let striping = Some(simulate::Striping { unit: Sectors(128) });
+    let devices = vec![member(), member(), member()];
+    let stop = AtomicBool::new(false);
+    simulate::run_striped(&spec, devices, striping, &stop, &mut |_| {}).unwrap();
+    let flush = (0, Op::Flush, false);
+    assert_eq!(*log.lock().unwrap(), [flush, flush, flush, (1, Op::Write, true)]);
+}
+
+#[test]
+fn samples_follow_requests_and_not_recorded_time() {
+    // Two requests a day apart: their seconds, and one sample between.
+    let day = 24 * 3600;
+    let trace = of(&[(0, 0), (day * 1_000_000 + 500_000, 64)]);
+    let done = replayed(&trace, ReplayMode::Open, 1, 1).measurement;
+    assert_eq!(done.span, Nanos::from_millis(day * 1000 + 501));
+    assert_eq!((done.seconds.len(), done.counters.len()), (3, 3));
+    let sums = |at: usize| (done.seconds[at].reads, done.counters[at].values["device.r/s"] > 0.0);
+    assert_eq!([sums(0), sums(1), sums(2)], [(1, true), (0, false), (1, true)]);
+    assert!(done.seconds.windows(2).all(|pair| pair[0].at < pair[1].at));
+
+    // A week with a request each ten seconds has about as many samples as an hour of seconds.
+    let week: Vec<_> = (0..60_480).map(|n| (n * 10_000_000, n * 64 % 65_536)).collect();
+    let done = replayed(&of(&week), ReplayMode::Open, 1, 1).measurement;
+    assert_eq!(done.job.operations(), 60_480);
+    assert!((3000..4200).contains(&done.counters.len()), "{}", done.counters.len());
+    assert_eq!(done.seconds.iter().map(|second| second.reads).sum::<u64>(), 60_480);
+
+    // A short one has all its seconds in which something happens.
+    let busy: Vec<_> = (0..600).map(|n| (n * 100_000, n * 64)).collect();
+    let done = replayed(&of(&busy), ReplayMode::Open, 1, 1).measurement;
+    assert_eq!(done.seconds.len(), 60);
 }
 
 proptest! {
