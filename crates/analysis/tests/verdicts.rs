@@ -227,6 +227,23 @@ fn count(run: &mut Run, cell: usize, counters: &[(&str, f64)]) {
 }
 
 #[test]
+fn a_sample_of_a_long_time_counts_for_that_time() {
+    let mut run = run(MACHINES[0], &[0.0], 5, 3);
+    let sample = |at, reads| {
+        let values = [("device.r/s".to_owned(), reads)].into();
+        record::CounterSample { at, values }
+    };
+    for trial in &mut run.trials {
+        let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
+        // Warm-up, a busy second, 98 s in which nothing happened, and a busy second.
+        measurement.counters =
+            vec![sample(0.0, 7.0), sample(1.0, 100.0), sample(99.0, 0.0), sample(100.0, 100.0)];
+    }
+    let mean = Analysis::of(&run).groups[0].baseline.counters["device.r/s"];
+    assert!((mean - 2.0).abs() < 1e-9, "{mean}");
+}
+
+#[test]
 fn who_waited_for_a_processor_or_a_request_is_named() {
     // A mean latency of a millisecond, 100,000 reads of 4 KiB a second.
     let mut run = run(MACHINES[0], &[0.0], 5, 3);

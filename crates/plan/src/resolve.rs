@@ -103,8 +103,8 @@ pub struct DroppedFactor {
 /// A difference below this is of no use to anybody who would have to change a setting for it.
 const MARGIN_PERCENT_USUAL: f64 = 3.0;
 
-/// The longest that a replay goes on when nothing is said.
-const REPLAY_MOST: Nanos = Nanos::from_secs(7 * 24 * 3600);
+/// The longest that a replay lasts by default: longer than any trace of block I/O.
+const REPLAY_MOST: Nanos = Nanos::from_secs(366 * 24 * 3600);
 
 /// The most cells a plan may have.
 const CELLS_MOST: usize = 2000;
@@ -267,6 +267,11 @@ impl RawPlan {
             },
         };
         plan.timing = Timing::fit(wish, plan.slots(), plan.preparation).map_err(WordError::new)?;
+        if self.replay.is_some() {
+            // What a trial of a replay takes is not known before one has run: the budget ends the run
+            // between rounds.
+            plan.timing.budget = self.budget;
+        }
         Ok(plan)
     }
 

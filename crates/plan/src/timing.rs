@@ -138,8 +138,9 @@ impl Timing {
 
     /// How long `slots` trials a round take, at the most, with `before` for preparation.
     pub fn total(&self, slots: usize, before: Nanos) -> Nanos {
-        before
-            + (self.warmup + self.measure + self.overhead) * slots as u64 * u64::from(self.rounds)
+        let trial = self.warmup + self.measure + self.overhead;
+        let trials = slots as u64 * u64::from(self.rounds);
+        Nanos(before.0.saturating_add(trial.0.saturating_mul(trials)))
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is

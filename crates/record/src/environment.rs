@@ -78,6 +78,19 @@ pub enum Caveat {
         /// How many.
         lines: u64,
     },
+    /// The clock of the trace was set back, or jumped ahead and came back; requests after such a step
+    /// follow without a gap.
+    TraceClockSteps {
+        /// How often.
+        steps: u64,
+    },
+    /// The trace is longer than a trial: its end is not replayed.
+    TraceCut {
+        /// From its first request to its last.
+        length: Nanos,
+        /// How long a trial lasts at most.
+        measure: Nanos,
+    },
     /// Requests of the trace that are neither reads, writes nor flushes were left out.
     TraceOtherRequests {
         /// How many.

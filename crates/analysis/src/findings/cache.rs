@@ -28,7 +28,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
             continue;
         };
         let device = (read + written) * 1024.0 * 1024.0;
-        let share = device / summary.bytes_per_second.max(1.0);
+        let share = device / summary.bytes_per_second;
         // A background job's bytes are at the device too and would hide a cache.
         let clear = workload.background.is_none() && long_enough(run, engine);
         if clear && summary.bytes_per_second > 0.0 && share < SHARE {

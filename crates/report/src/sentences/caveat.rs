@@ -26,6 +26,18 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::TraceBadLines { lines } => {
             format!("{lines} lines of the trace could not be read and were left out")
         }
+        Caveat::TraceClockSteps { steps } => {
+            format!(
+                "the recording clock of the trace was set or wrapped ({steps} steps): requests after a \
+                 step follow the latest before it without a gap"
+            )
+        }
+        Caveat::TraceCut { length, measure } => {
+            format!(
+                "the trace is {length} long and a trial ends after {measure}: the rest is not replayed; \
+                 raise --measure to replay all of it"
+            )
+        }
         Caveat::TraceOtherRequests { requests } => format!(
             "{requests} requests of the trace are neither reads, writes nor flushes and were left out"
         ),

@@ -383,7 +383,8 @@ impl World for SimulatedWorld {
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
         let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
-        caveats.extend(self.trace.iter().flat_map(recorded::caveats));
+        let measure = plan.timing.measure;
+        caveats.extend(self.trace.iter().flat_map(|trace| recorded::caveats(trace, measure)));
         Ok(Environment {
             world: self.kind(),
             spindle_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,6 +5,7 @@ use plan::{Cell, Factor, Plan, Refusal};
 use record::Caveat;
 use simulate::ReplaySpec;
 use trace::{Format, Trace};
+use units::Nanos;
 use workload::{Replay, Workload};
 
 /// The trace's file could not be read.
@@ -41,7 +42,7 @@ pub(super) fn spec<'a>(trace: Option<&'a Trace>, workload: &Workload) -> Option<
 }
 
 /// What a reader of the run must know of the trace.
-pub(super) fn caveats(trace: &Trace) -> Vec<Caveat> {
+pub(super) fn caveats(trace: &Trace, measure: Nanos) -> Vec<Caveat> {
     let (first, last) = (trace.entries.first(), trace.entries.last());
     let length = last.zip(first).map_or_else(Default::default, |(last, first)| last.at - first.at);
     let mut caveats = vec![Caveat::Trace {
@@ -52,6 +53,12 @@ pub(super) fn caveats(trace: &Trace) -> Vec<Caveat> {
     }];
     if trace.bad_lines > 0 {
         caveats.push(Caveat::TraceBadLines { lines: trace.bad_lines });
+    }
+    if trace.clock_steps > 0 {
+        caveats.push(Caveat::TraceClockSteps { steps: trace.clock_steps });
+    }
+    if length > measure {
+        caveats.push(Caveat::TraceCut { length, measure });
     }
     if trace.others > 0 {
         caveats.push(Caveat::TraceOtherRequests { requests: trace.others });
