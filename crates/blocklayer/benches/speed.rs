@@ -169,7 +169,7 @@ fn main() {
     for kernel in Kernel::ALL {
         for scheduler in kernel.schedulers() {
             let name = format!("{kernel} {scheduler}, null");
-            case(&name, config(kernel, scheduler, 32), null(32), 32, false);
+            case(&name, config(kernel, scheduler.name(), 32), null(32), 32, false);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What can be set on a queue, checked before anything runs.
 
 use crate::kernel::Kernel;
-use crate::near::near;
-use crate::tunable::{self, Tunable};
+use crate::tunable;
+use scheduler::{Generation, SchedulerKind, Unit, nearest};
 use std::collections::BTreeMap;
 
 /// The settings of one device's queue, as a user writes them. [`Config::resolve`] checks them.
@@ -64,8 +64,8 @@ impl Config {
     }
 
     /// The same with another scheduler.
-    pub fn with_scheduler(mut self, name: &str) -> Self {
-        self.scheduler = Some(name.to_owned());
+    pub fn with_scheduler(mut self, name: impl ToString) -> Self {
+        self.scheduler = Some(name.to_string());
         self
     }
 
@@ -106,7 +106,7 @@ impl Config {
             one_beyond: self.one_beyond && !self.kernel.multi_queue(),
             rotational: self.rotational,
             hardware_queues: self.hardware_queues.max(1),
-            sleepers: match self.sleepers.unwrap_or_else(|| sleepers_usual(scheduler)) {
+            sleepers: match self.sleepers.unwrap_or_else(|| default_tag_waiters_share(scheduler)) {
                 part if (0.0..=1.0).contains(&part) => part,
                 value => return Err(ConfigError::Sleepers { value: value.to_string() }),
             },
@@ -118,66 +118,65 @@ impl Config {
         })
     }
 
-    fn resolve_scheduler(&self) -> Result<&'static str, ConfigError> {
+    fn resolve_scheduler(&self) -> Result<SchedulerKind, ConfigError> {
         let Some(name) = &self.scheduler else {
             return Ok(self.kernel.default_scheduler(self.hardware_queues));
         };
-        if let Some(known) = self.kernel.schedulers().iter().find(|known| *known == name) {
-            return Ok(known);
+        let here = self.kernel.schedulers();
+        let has = names(here.iter().map(|kind| kind.name()));
+        let scheduler: SchedulerKind = name.parse().map_err(|error| {
+            ConfigError::UnknownScheduler { error, has: has.clone(), kernel: self.kernel.name() }
+        })?;
+        if here.contains(&scheduler) {
+            return Ok(scheduler);
         }
-        let has = |kernel: &&Kernel| kernel.schedulers().contains(&name.as_str());
-        let levels: Vec<_> = Kernel::ALL.iter().filter(has).map(|k| k.name()).collect();
-        if levels.is_empty() {
-            let all = Kernel::ALL.iter().flat_map(|k| k.schedulers().iter().copied());
-            return Err(ConfigError::UnknownScheduler {
-                name: name.clone(),
-                hint: near(name, all),
-                has: self.kernel.schedulers().join(", "),
-                kernel: self.kernel.name(),
-            });
-        }
+        let levels = Kernel::ALL.iter().filter(|kernel| kernel.schedulers().contains(&scheduler));
         Err(ConfigError::SchedulerNotHere {
-            name: name.clone(),
+            scheduler,
             kernel: self.kernel.name(),
-            levels: levels.join(", "),
-            has: self.kernel.schedulers().join(", "),
+            levels: names(levels.map(|kernel| kernel.name())),
+            has,
         })
     }
 
-    fn resolve_nr_requests(&self, scheduler: &'static str) -> Result<u32, ConfigError> {
+    fn resolve_nr_requests(&self, scheduler: SchedulerKind) -> Result<u32, ConfigError> {
         let (default, max) = nr_requests_range(self.kernel, scheduler, self.depth);
         let value = self.nr_requests.unwrap_or(default);
         let min = 4.min(max);
         if (min..=max).contains(&value) {
             return Ok(value);
         }
-        let why = match (self.kernel.multi_queue(), scheduler, value < min) {
+        let why = match (self.kernel.generation(), scheduler, value < min) {
             (_, _, true) => "the kernel would silently make it 4",
-            (true, "none", _) => "without a scheduler it cannot exceed the device's tags",
-            (true, ..) => "blk-mq refuses more (EINVAL); 100000 needs a single-queue kernel",
-            (false, ..) => "more than any experiment used",
+            (Generation::MultiQueue, SchedulerKind::None, _) => {
+                "without a scheduler it cannot exceed the device's tags"
+            }
+            (Generation::MultiQueue, ..) => {
+                "blk-mq refuses more (EINVAL); 100000 needs a single-queue kernel"
+            }
+            (Generation::SingleQueue, ..) => "the models are not made for more",
         };
         let kernel = self.kernel.name();
         Err(ConfigError::NrRequests { value, min, max, default, kernel, scheduler, why })
     }
 
-    fn resolve_tunables(&self, scheduler: &'static str) -> Result<Tunables, ConfigError> {
+    fn resolve_tunables(&self, scheduler: SchedulerKind) -> Result<Tunables, ConfigError> {
         let table = tunable::tunables(self.kernel, scheduler);
-        let mut values: Vec<_> = table.iter().map(|t| (t.name, t.default)).collect();
+        let mut values: Vec<_> = table.clone().map(|t| (t.name, t.default)).collect();
         for (name, value) in &self.tunables {
-            let Some(at) = table.iter().position(|t| t.name == name) else {
+            let Some((at, t)) = table.clone().enumerate().find(|(_, t)| t.name == name) else {
+                let known = table.clone().map(|t| t.name);
                 return Err(ConfigError::UnknownTunable {
                     name: name.clone(),
                     scheduler,
                     kernel: self.kernel.name(),
-                    hint: near(name, table.iter().map(|t| t.name)),
-                    has: match table.is_empty() {
-                        true => "none at all".to_owned(),
-                        false => table.iter().map(|t| t.name).collect::<Vec<_>>().join(", "),
+                    nearest: nearest(name, known.clone()),
+                    has: match values.is_empty() {
+                        true => "no tunables".to_owned(),
+                        false => names(known),
                     },
                 });
             };
-            let t: &Tunable = &table[at];
             if !(t.min..=t.max).contains(value) {
                 return Err(ConfigError::TunableRange {
                     name: t.name,
@@ -197,21 +196,30 @@ impl Config {
 
 /// The part of returning tags that sleepers got on 6.18 before a slow disk, in round figures: 0.085 under none, 0.09
 /// under kyber, 0.17 under mq-deadline, 0.024 under bfq.
-fn sleepers_usual(scheduler: &str) -> f64 {
+fn default_tag_waiters_share(scheduler: SchedulerKind) -> f64 {
     match scheduler {
-        "bfq" => 0.02,
-        "mq-deadline" => 0.17,
-        _ => 0.09,
+        SchedulerKind::Bfq => 0.02,
+        SchedulerKind::MqDeadline => 0.17,
+        SchedulerKind::None | SchedulerKind::Kyber => 0.09,
+        // They have a pool, whose own rule decides.
+        SchedulerKind::Noop
+        | SchedulerKind::Deadline
+        | SchedulerKind::Anticipatory
+        | SchedulerKind::Cfq => 0.09,
     }
 }
 
-/// The default and the largest nr_requests.
-pub fn nr_requests_range(kernel: Kernel, scheduler: &str, depth: u32) -> (u32, u32) {
-    match (kernel.multi_queue(), scheduler) {
-        (false, _) => (128, 1_000_000),
-        (true, "none") => (depth, depth),
-        (true, _) => ((2 * depth.min(128)).max(4), 2048),
+/// The default and the largest nr_requests of a device with `depth` tags.
+pub fn nr_requests_range(kernel: Kernel, scheduler: SchedulerKind, depth: u32) -> (u32, u32) {
+    match (kernel.generation(), scheduler) {
+        (Generation::SingleQueue, _) => (128, 1_000_000),
+        (Generation::MultiQueue, SchedulerKind::None) => (depth, depth),
+        (Generation::MultiQueue, _) => ((2 * depth.min(128)).max(4), 2048),
     }
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Every tunable of the chosen scheduler with its value.
@@ -235,7 +243,7 @@ pub struct Resolved {
     /// Which kernel's block layer.
     pub kernel: Kernel,
     /// The scheduler.
-    pub scheduler: &'static str,
+    pub scheduler: SchedulerKind,
     /// The pool, or the tags.
     pub nr_requests: u32,
     /// The scheduler's tunables.
@@ -266,12 +274,11 @@ pub struct Resolved {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// No kernel has it.
-    #[error("unknown scheduler '{name}'{hint}; kernel {kernel} has {has}")]
+    #[error("{error}; kernel {kernel} has {has}")]
     UnknownScheduler {
-        /// What was asked for.
-        name: String,
-        /// A similar name, as a phrase.
-        hint: String,
+        /// Its name, and a similar one.
+        #[source]
+        error: scheduler::UnknownScheduler,
         /// What there is.
         has: String,
         /// The kernel level.
@@ -279,12 +286,12 @@ pub enum ConfigError {
     },
     /// This kernel does not have it, others do.
     #[error(
-        "kernel {kernel} has no scheduler '{name}': it is in {levels}; choose one of these kernels \
-         or one of {has}"
+        "kernel {kernel} has no scheduler '{scheduler}': it is in {levels}; choose one of these \
+         kernels or one of {has}"
     )]
     SchedulerNotHere {
         /// What was asked for.
-        name: String,
+        scheduler: SchedulerKind,
         /// The kernel level.
         kernel: &'static str,
         /// The levels that have it.
@@ -309,27 +316,31 @@ pub enum ConfigError {
         /// The kernel level.
         kernel: &'static str,
         /// The scheduler.
-        scheduler: &'static str,
+        scheduler: SchedulerKind,
         /// Why the limit is there.
         why: &'static str,
     },
     /// The scheduler has no such tunable.
-    #[error("{scheduler} on kernel {kernel} has no tunable '{name}'{hint}; what it has: {has}")]
+    #[error(
+        "{scheduler} on kernel {kernel} has no tunable '{name}'{}; it has {has}",
+        match .nearest { Some(nearest) => format!(", did you mean '{nearest}'?"), None => String::new() }
+    )]
     UnknownTunable {
         /// What was asked for.
         name: String,
         /// The scheduler.
-        scheduler: &'static str,
+        scheduler: SchedulerKind,
         /// The kernel level.
         kernel: &'static str,
-        /// A similar name, as a phrase.
-        hint: String,
+        /// A tunable with a similar name.
+        nearest: Option<&'static str>,
         /// What there is.
         has: String,
     },
     /// A tunable out of range.
     #[error(
-        "{scheduler}'s {name} = {value} is out of range: {min} to {max} {unit}, default {default}"
+        "{scheduler}'s {name} = {value} is out of range: {min} to {max}{}, default {default}",
+        match .unit { Unit::Count | Unit::Flag => String::new(), unit => format!(" {unit}") }
     )]
     TunableRange {
         /// The tunable.
@@ -337,9 +348,9 @@ pub enum ConfigError {
         /// What was asked for.
         value: u64,
         /// Its unit.
-        unit: &'static str,
+        unit: Unit,
         /// The scheduler.
-        scheduler: &'static str,
+        scheduler: SchedulerKind,
         /// The least.
         min: u64,
         /// The most.

@@ -1,5 +1,6 @@
 //! The kernel levels that the models distinguish.
 
+use scheduler::{Generation, KernelVersion, SchedulerKind};
 use std::{fmt, str::FromStr};
 
 /// A kernel whose block layer is modelled.
@@ -42,13 +43,30 @@ impl Kernel {
         }
     }
 
-    /// The schedulers it has.
-    pub fn schedulers(self) -> &'static [&'static str] {
+    /// Its version.
+    pub fn version(self) -> KernelVersion {
         match self {
-            Kernel::V2_6_18 | Kernel::V2_6_32 => &["noop", "deadline", "anticipatory", "cfq"],
-            Kernel::V3_10 | Kernel::V4_19 => &["noop", "deadline", "cfq"],
-            Kernel::V6_12 | Kernel::V6_18 => &["none", "mq-deadline", "kyber", "bfq"],
+            Kernel::V2_6_18 => KernelVersion::new(2, 6, 18),
+            Kernel::V2_6_32 => KernelVersion::new(2, 6, 32),
+            Kernel::V3_10 => KernelVersion::new(3, 10, 0),
+            Kernel::V4_19 => KernelVersion::new(4, 19, 0),
+            Kernel::V6_12 => KernelVersion::new(6, 12, 0),
+            Kernel::V6_18 => KernelVersion::new(6, 18, 0),
         }
+    }
+
+    /// The block layer through which it drives devices here.
+    pub fn generation(self) -> Generation {
+        match self.multi_queue() {
+            false => Generation::SingleQueue,
+            true => Generation::MultiQueue,
+        }
+    }
+
+    /// The schedulers it has.
+    pub fn schedulers(self) -> Vec<SchedulerKind> {
+        let all = SchedulerKind::ALL.iter().copied();
+        all.filter(|kind| kind.is_in(self.generation(), self.version())).collect()
     }
 
     /// Whether it drives devices through blk-mq.
@@ -56,12 +74,12 @@ impl Kernel {
         self >= Kernel::V6_12
     }
 
-    /// What it uses when nothing is said.
-    pub fn default_scheduler(self, hardware_queues: u32) -> &'static str {
-        match (self.multi_queue(), hardware_queues) {
-            (false, _) => "cfq",
-            (true, 0..=1) => "mq-deadline",
-            (true, _) => "none",
+    /// The scheduler it gives a device.
+    pub fn default_scheduler(self, hardware_queues: u32) -> SchedulerKind {
+        match (self.generation(), hardware_queues) {
+            (Generation::SingleQueue, _) => SchedulerKind::Cfq,
+            (Generation::MultiQueue, 0..=1) => SchedulerKind::MqDeadline,
+            (Generation::MultiQueue, _) => SchedulerKind::None,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::plug::{LARGE_SECTORS, QueuePlug, TaskPlugs};
 use crate::requests::{Limits, Place, Requests, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, TagClass};
 use crate::schedulers;
+use ::scheduler::SchedulerKind;
 use device::{Completion, Device, Op};
 use std::collections::VecDeque;
 use units::{Nanos, Sectors};
@@ -466,7 +467,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         if let Some(scheduler) = &mut self.scheduler {
             let mut drained = Vec::with_capacity(scheduler.len());
             scheduler.drain(&mut self.requests, &mut drained);
-            if self.config.scheduler != "noop" && self.config.sorting {
+            if self.config.scheduler != SchedulerKind::Noop && self.config.sorting {
                 // One sweep upwards from where the last ended, then what lies below.
                 let end = self.ledger.end;
                 let requests = &self.requests;

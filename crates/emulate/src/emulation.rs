@@ -11,6 +11,7 @@ use device::{Profile, profile};
 use host::{
     Changes, DeviceNumber, Host, LoopOptions, Setting, UblkDevice, UblkOptions, ublk_loadable,
 };
+use scheduler::SchedulerKind;
 use serde::{Deserialize, Serialize};
 use std::{
     io,
@@ -215,19 +216,19 @@ impl Emulation {
     /// Without a scheduler, nr_requests is the number of tags in use, and a scheduler chosen later
     /// leaves that as it is.
     pub fn use_own_tags(&self, changes: &mut Changes) -> Result<()> {
-        changes.set(self.number, &Setting::Scheduler, "none")?;
+        changes.set(self.number, &Setting::Scheduler, SchedulerKind::None.name())?;
         changes.set(self.number, &Setting::NrRequests, &self.depth.to_string())?;
         Ok(())
     }
 
     /// The scheduler that the kernel gives a device like this one: loop devices begin without.
     fn begin_scheduler(&self, changes: &mut Changes) -> Result<()> {
-        let scheduler = usual_scheduler(self.model_depth);
-        match changes.set(self.number, &Setting::Scheduler, scheduler) {
-            Ok(_) if scheduler != "none" => {
+        let scheduler = default_scheduler(self.model_depth);
+        match changes.set(self.number, &Setting::Scheduler, scheduler.name()) {
+            Ok(_) if scheduler != SchedulerKind::None => {
                 // The kernel goes by all tags of a loop device; a disk has those that are in use.
-                let usual = usual_requests(self.depth).to_string();
-                changes.set(self.number, &Setting::NrRequests, &usual)?;
+                let default = default_nr_requests(self.depth).to_string();
+                changes.set(self.number, &Setting::NrRequests, &default)?;
                 Ok(())
             }
             // Where mq-deadline is not built in, none is what a disk would get, too.
@@ -331,15 +332,15 @@ impl Laid {
     }
 }
 
-/// What the kernel would choose for a device of so many tags: beyond SCSI's and SATA's it has several
-/// hardware queues.
-pub fn usual_scheduler(model_depth: u32) -> &'static str {
-    if model_depth > 256 { "none" } else { "mq-deadline" }
+/// What the kernel would choose for a device of so many tags: one with more than SCSI and SATA devices
+/// have several hardware queues.
+pub fn default_scheduler(model_depth: u32) -> SchedulerKind {
+    if model_depth > 256 { SchedulerKind::None } else { SchedulerKind::MqDeadline }
 }
 
 /// The `nr_requests` that a scheduler begins with on a device of so many tags: twice them, or twice 128
 /// (BLKDEV_DEFAULT_RQ) where it has more.
-pub fn usual_requests(depth: u32) -> u32 {
+pub fn default_nr_requests(depth: u32) -> u32 {
     2 * depth.min(128)
 }
 

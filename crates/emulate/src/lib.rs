@@ -27,7 +27,7 @@ mod ublk;
 
 pub use data::Place;
 pub use emulation::{
-    DataPlace, EmulateError, Emulation, Wanted, size_of, usual_requests, usual_scheduler,
+    DataPlace, EmulateError, Emulation, Wanted, default_nr_requests, default_scheduler, size_of,
 };
 pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, Requests, TooLate};
 pub use protocol::Sight;

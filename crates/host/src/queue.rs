@@ -1,6 +1,7 @@
 //! A device's request queue as sysfs shows it (Documentation/ABI/stable/sysfs-block).
 
 use crate::tree::{names, number, text};
+use scheduler::SchedulerKind;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 use units::Bytes;
@@ -138,7 +139,7 @@ pub(crate) fn tunables(queue_folder: &Path) -> BTreeMap<String, String> {
 
 /// How far `nr_requests` goes under `scheduler`.
 pub(crate) fn ceiling(scheduler: &str, hardware_tags: Option<u32>) -> Option<Ceiling> {
-    if scheduler == "none" {
+    if scheduler == SchedulerKind::None.name() {
         let value = hardware_tags?;
         let why = format!(
             "without a scheduler every request needs one of the device's {value} hardware tags"

@@ -9,6 +9,7 @@ use crate::{
     queue::{NR_REQUESTS_MIN, ceiling, tunables},
     refusal::meant,
 };
+use scheduler::{KernelVersion, SchedulerKind};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap, fmt, fs, io, io::Write, path::PathBuf, str::FromStr, thread::sleep,
@@ -51,40 +52,6 @@ const PLAIN: [(Setting, &str); 8] = [
     (Setting::Nomerges, "nomerges"),
     (Setting::RqAffinity, "rq_affinity"),
     (Setting::Rotational, "rotational"),
-];
-
-/// The schedulers' own settings since Linux 5.0 (Documentation/block), to judge a plan whose
-/// scheduler is not in use yet: the kernel lists only those of the current one.
-const TUNABLES: [(&str, &[&str]); 4] = [
-    ("none", &[]),
-    (
-        "mq-deadline",
-        &[
-            "async_depth",
-            "fifo_batch",
-            "front_merges",
-            "prio_aging_expire",
-            "read_expire",
-            "write_expire",
-            "writes_starved",
-        ],
-    ),
-    ("kyber", &["read_lat_nsec", "write_lat_nsec"]),
-    (
-        "bfq",
-        &[
-            "back_seek_max",
-            "back_seek_penalty",
-            "fifo_expire_async",
-            "fifo_expire_sync",
-            "low_latency",
-            "max_budget",
-            "slice_idle",
-            "slice_idle_us",
-            "strict_guarantees",
-            "timeout_sync",
-        ],
-    ),
 ];
 
 impl Setting {
@@ -243,16 +210,17 @@ impl QueueFolder {
         if choice.available.iter().any(|it| it == name) {
             return Ok(name.to_owned());
         }
-        let hint = match asked {
-            "noop" => "; noop went with the single-queue path in Linux 5.0, none is its successor"
-                .to_owned(),
-            "cfq" | "anticipatory" | "as" => {
-                format!(
-                    "; {asked} went with the single-queue path in Linux 5.0, bfq is the nearest to it"
-                )
-            }
-            _ => module_hint(name).unwrap_or_else(|| meant(name, choice.available.iter())),
-        };
+        let known: Option<SchedulerKind> = name.parse().ok();
+        let removed = known.and_then(|kind| {
+            let spec = kind.spec();
+            Some(format!(
+                "; {name} was removed in Linux {}, the nearest to it is {}",
+                spec.versions.until?, spec.successor?
+            ))
+        });
+        let hint = removed
+            .or_else(|| module_hint(known?))
+            .unwrap_or_else(|| meant(name, choice.available.iter()));
         Err(Refusal::UnknownScheduler {
             device: self.title.clone(),
             asked: asked.to_owned(),
@@ -292,10 +260,17 @@ impl QueueFolder {
         let available: Vec<String> = if under == current {
             tunables(&self.disk.join("queue")).into_keys().collect()
         } else {
-            let known = TUNABLES.iter().find(|(scheduler, _)| *scheduler == under);
-            known
-                .map(|(_, names)| names.iter().map(|it| (*it).to_owned()).collect())
-                .unwrap_or_default()
+            // The kernel lists the tunables of the current scheduler alone. What a scheduler of no
+            // table has shows once it is in use: whoever sets it then is told what is wrong.
+            let setting = Setting::Tunable(name.to_owned());
+            let Ok(kind) = under.parse::<SchedulerKind>() else {
+                return whole_number(&setting, value).map(|value| value.to_string());
+            };
+            let version = kernel_version();
+            let known = kind.spec().tunables.iter();
+            let here =
+                known.filter(|it| version.is_none_or(|version| it.versions.contain(version)));
+            here.map(|tunable| tunable.name.to_owned()).collect()
         };
         if !available.iter().any(|it| it == name) {
             return Err(Refusal::UnknownTunable {
@@ -344,7 +319,8 @@ impl QueueFolder {
     /// write of what is shown does nothing: another value first makes it count.
     fn unsettle(&self, path: &PathBuf, value: &str) -> Result<()> {
         let shown = self.read(&Setting::NrRequests)?;
-        let none = self.read(&Setting::Scheduler).is_ok_and(|now| now == "none");
+        let none =
+            self.read(&Setting::Scheduler).is_ok_and(|now| now == SchedulerKind::None.name());
         let other = shown.parse::<u32>().ok().and_then(|shown| shown.checked_sub(1));
         match other.filter(|other| none && shown == value && *other >= NR_REQUESTS_MIN) {
             Some(other) => write_patiently(path, &other.to_string()).map_err(io_error("set", path)),
@@ -366,7 +342,8 @@ impl QueueFolder {
 
     /// Makes the device use all the tags that it shows, where no scheduler hides how many it uses.
     pub(crate) fn use_all_tags(&self) -> Result<()> {
-        let none = self.read(&Setting::Scheduler).is_ok_and(|now| now == "none");
+        let none =
+            self.read(&Setting::Scheduler).is_ok_and(|now| now == SchedulerKind::None.name());
         if !none {
             return Ok(());
         }
@@ -396,18 +373,23 @@ fn whole_number(setting: &Setting, value: &str) -> std::result::Result<u64, Refu
     })
 }
 
-/// The one alias that the kernel knows.
+/// The alias that the kernel knows, and what `elevator=as` named.
 fn resolve_alias(scheduler: &str) -> &str {
-    if scheduler == "deadline" { "mq-deadline" } else { scheduler }
+    match scheduler {
+        "deadline" => SchedulerKind::MqDeadline.name(),
+        "as" => SchedulerKind::Anticipatory.name(),
+        other => other,
+    }
+}
+
+/// The running kernel's version, if its release begins with one.
+fn kernel_version() -> Option<KernelVersion> {
+    rustix::system::uname().release().to_string_lossy().parse().ok()
 }
 
 /// A scheduler that this kernel has as a module that is not loaded.
-fn module_hint(scheduler: &str) -> Option<String> {
-    let module = match scheduler {
-        "kyber" => "kyber-iosched",
-        "bfq" | "mq-deadline" => scheduler,
-        _ => return None,
-    };
+fn module_hint(scheduler: SchedulerKind) -> Option<String> {
+    let module = scheduler.spec().module?;
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let folder = PathBuf::from("/lib/modules").join(release).join("kernel/block");
     let there = crate::tree::names(folder).iter().any(|name| name.starts_with(module));

@@ -13,20 +13,21 @@ mod process_queue;
 use crate::config::Resolved;
 use crate::kernel::Kernel;
 use crate::scheduler::Scheduler;
+use ::scheduler::SchedulerKind;
 
-/// The scheduler of that name; None for `none`, where the layer passes everything on.
+/// The model of the configured scheduler; None for `none`, where the layer passes everything on.
 pub(crate) fn make(config: &Resolved) -> Option<Box<dyn Scheduler>> {
-    match config.scheduler {
-        "noop" => Some(Box::new(noop::Noop::new(config.kernel))),
-        "deadline" => Some(Box::new(deadline::Deadline::new(config))),
-        "anticipatory" => Some(Box::new(anticipatory::Anticipatory::new(config))),
-        "cfq" if config.kernel == Kernel::V2_6_18 => {
-            Some(Box::new(cfq::RoundRobinCfq::new(config)))
-        }
-        "cfq" => Some(Box::new(cfq::TreeCfq::new(config))),
-        "mq-deadline" => Some(Box::new(mq_deadline::MqDeadline::new(config))),
-        "bfq" => Some(Box::new(bfq::Bfq::new(config))),
-        "kyber" => Some(Box::new(kyber::Kyber::new(config))),
-        _ => None,
-    }
+    Some(match config.scheduler {
+        SchedulerKind::Noop => Box::new(noop::Noop::new(config.kernel)),
+        SchedulerKind::Deadline => Box::new(deadline::Deadline::new(config)),
+        SchedulerKind::Anticipatory => Box::new(anticipatory::Anticipatory::new(config)),
+        SchedulerKind::Cfq => match config.kernel {
+            Kernel::V2_6_18 => Box::new(cfq::RoundRobinCfq::new(config)),
+            _ => Box::new(cfq::TreeCfq::new(config)),
+        },
+        SchedulerKind::None => return None,
+        SchedulerKind::MqDeadline => Box::new(mq_deadline::MqDeadline::new(config)),
+        SchedulerKind::Kyber => Box::new(kyber::Kyber::new(config)),
+        SchedulerKind::Bfq => Box::new(bfq::Bfq::new(config)),
+    })
 }

@@ -38,18 +38,3 @@ fn tunables_are_named_by_the_kernel_and_ranged() {
     let old = Config::new(Kernel::V2_6_18, 32).with_scheduler("cfq");
     assert!(message(old.with("low_latency", 0)).contains("no tunable"));
 }
-
-#[test]
-fn every_scheduler_has_a_page() {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/schedulers");
-    for scheduler in Kernel::ALL.iter().flat_map(|kernel| kernel.schedulers()) {
-        let page = std::fs::read_to_string(format!("{docs}/{scheduler}.md"));
-        let page = page
-            .unwrap_or_else(|error| panic!("docs/reference/schedulers/{scheduler}.md: {error}"));
-        for kernel in Kernel::ALL {
-            for tunable in blocklayer::tunables(kernel, scheduler) {
-                assert!(page.contains(tunable.name), "{scheduler}.md lacks {}", tunable.name);
-            }
-        }
-    }
-}

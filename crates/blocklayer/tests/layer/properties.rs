@@ -8,7 +8,8 @@ use units::{Nanos, Sectors};
 
 /// Every scheduler at every level.
 pub fn all() -> Vec<(Kernel, &'static str)> {
-    let of = |kernel: Kernel| kernel.schedulers().iter().map(move |s| (kernel, *s));
+    let of =
+        |kernel: Kernel| kernel.schedulers().into_iter().map(move |kind| (kernel, kind.name()));
     Kernel::ALL.into_iter().flat_map(of).collect()
 }
 

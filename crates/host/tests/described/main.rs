@@ -2,7 +2,7 @@
 //! documentation describes them. Needs neither root nor devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use host::{BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, Host};
+use host::{BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, Host, QueueFolder, Setting};
 use std::{fs, os::unix::fs::symlink, path::Path};
 use tempfile::TempDir;
 
@@ -114,6 +114,42 @@ fn a_volume_on_encryption_on_an_array_of_partitions() {
     assert_eq!((drive.bus, drive.model.as_deref()), (Bus::Sata, Some("ST4000NM0035")));
     let queue = drive.queue.as_ref().unwrap();
     assert_eq!(queue.nr_requests_ceiling.as_ref().unwrap().value, 2048);
+}
+
+#[test]
+fn a_scheduler_that_no_table_knows_is_used_by_its_name() {
+    let made = Made::new();
+    let place = "pci0000:00/0000:00:02.0/virtio1/block/vda";
+    let queue = |current: &str| {
+        let files = [
+            ("queue/scheduler", current),
+            ("queue/nr_requests", "64\n"),
+            ("mq/0/nr_tags", "32\n"),
+            ("queue/iosched/batch_actual", "7\n"),
+        ];
+        made.device("252:0", place, &files);
+        QueueFolder::of(&made.host(), "252:0".parse().unwrap()).unwrap()
+    };
+    let tunable = |name: &str| Setting::Tunable(name.to_owned());
+    let folder = queue("none mq-deadline [adios] ufq\n");
+    assert_eq!(folder.read(&Setting::Scheduler).unwrap(), "adios");
+    assert_eq!(folder.check(&Setting::Scheduler, "ufq", None).unwrap(), "ufq");
+    // In use, its tunables are those that the kernel lists.
+    assert_eq!(folder.read_all()[&tunable("batch_actual")], "7");
+    assert_eq!(folder.check(&tunable("batch_actual"), "9", Some("adios")).unwrap(), "9");
+    let error = folder.check(&tunable("batch_actua"), "9", Some("adios")).unwrap_err();
+    assert!(error.to_string().contains("did you mean batch_actual?"), "{error}");
+    // Not in use, they show once it is: any name may be right.
+    assert_eq!(folder.check(&tunable("read_priority"), "9", Some("ufq")).unwrap(), "9");
+    assert!(folder.check(&tunable("read_priority"), "much", Some("ufq")).is_err());
+    // Those of a known one are in its table.
+    assert_eq!(folder.check(&tunable("fifo_batch"), "9", Some("mq-deadline")).unwrap(), "9");
+    assert!(folder.check(&tunable("batch_actual"), "9", Some("mq-deadline")).is_err());
+    // What is not offered is refused, with what took its place.
+    let gone = folder.check(&Setting::Scheduler, "cfq", None).unwrap_err().to_string();
+    assert!(gone.contains("removed in Linux 5.0") && gone.contains("bfq"), "{gone}");
+    let gone = folder.check(&Setting::Scheduler, "noop", None).unwrap_err().to_string();
+    assert!(gone.contains("the nearest to it is none"), "{gone}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl EmulatedWorld {
 
     /// The queue as the device begins with it, by the documented defaults.
     fn usual(&self) -> Result<blocklayer::Resolved, WorldError> {
-        let scheduler = emulate::usual_scheduler(self.model_depth);
+        let scheduler = emulate::default_scheduler(self.model_depth);
         Config::new(Kernel::V6_12, self.depth())
             .with_scheduler(scheduler)
             .resolve()
@@ -111,7 +111,7 @@ impl EmulatedWorld {
     fn with_scheduler(&self, cell: &Cell) -> Cell {
         let mut cell = cell.clone();
         if cell.host_settings().next().is_some() {
-            let usual = emulate::usual_scheduler(self.model_depth);
+            let usual = emulate::default_scheduler(self.model_depth);
             cell.levels.entry(Factor::Scheduler).or_insert_with(|| level(usual));
         }
         cell
@@ -197,7 +197,7 @@ impl World for EmulatedWorld {
         let mut offer = self.host.offer()?;
         offer.own_loop = false;
         for (name, value) in usual.tunables.iter() {
-            let scheduler = usual.scheduler.to_owned();
+            let scheduler = usual.scheduler.to_string();
             let factor = Factor::Tunable { scheduler, name: name.to_owned() };
             offer.current.insert(factor, level(value));
         }
@@ -280,7 +280,7 @@ impl World for EmulatedWorld {
                 self.transport.title()
             ),
             settings: vec![
-                ("scheduler".to_owned(), usual.scheduler.to_owned()),
+                ("scheduler".to_owned(), usual.scheduler.to_string()),
                 ("nr_requests".to_owned(), usual.nr_requests.to_string()),
                 ("rotational".to_owned(), rotates),
                 ("device/queue_depth".to_owned(), self.depth().to_string()),
@@ -315,7 +315,7 @@ impl Session for EmulatedSession<'_> {
     fn apply(&mut self, cell: &Cell) -> Result<(), WorldError> {
         let (world, plan) = (self.world, self.plan);
         let cell = world.with_scheduler(cell);
-        let default = emulate::usual_requests(world.depth());
+        let default = emulate::default_nr_requests(world.depth());
         let Up { emulation, real, changes } = self.up()?;
         // Making a filesystem and laying out its file take no time of the model's.
         emulation.bypass(true).map_err(explain)?;

@@ -14,6 +14,7 @@ use device::{
 };
 use plan::{Cell, Factor, Intention, Level, Mechanism, Offer, Plan, Refusal, SizeLimit, Without};
 use record::{Caveat, Environment, Measurement, TrialId, WorldKind};
+use scheduler::SchedulerKind;
 use simulate::{
     Chance, Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
     SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, run_striped,
@@ -190,7 +191,7 @@ impl SimulatedWorld {
             message: error.to_string(),
         })?;
         // Entering bfq turns throttling off, unless it was set by hand.
-        let usual = if resolved.scheduler == "bfq" { 0 } else { queue.wbt_usec };
+        let usual = if resolved.scheduler == SchedulerKind::Bfq { 0 } else { queue.wbt_usec };
         queue.wbt_usec = wbt.unwrap_or(usual);
         Ok(queue)
     }
@@ -324,7 +325,7 @@ impl World for SimulatedWorld {
             current.insert(Factor::WbtLatUsec, level(queue.wbt_usec));
         }
         for (name, value) in usual.tunables.iter() {
-            let scheduler = usual.scheduler.to_owned();
+            let scheduler = usual.scheduler.to_string();
             current.insert(Factor::Tunable { scheduler, name: name.to_owned() }, level(value));
         }
         let journal = if self.filesystems { JOURNAL.0 } else { 0 };
@@ -474,7 +475,7 @@ impl Session for SimulatedSession<'_> {
 fn settings_of(queue: &Queue) -> Result<Vec<(String, String)>, WorldError> {
     let config = queue.config.resolve().map_err(WorldError::usage)?;
     let mut settings = vec![
-        ("scheduler".to_owned(), config.scheduler.to_owned()),
+        ("scheduler".to_owned(), config.scheduler.to_string()),
         ("nr_requests".to_owned(), config.nr_requests.to_string()),
         ("max_sectors_kb".to_owned(), (config.max_sectors / 2).to_string()),
         ("nomerges".to_owned(), config.nomerges.to_string()),

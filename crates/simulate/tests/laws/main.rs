@@ -22,7 +22,8 @@ use workload::{Job, Workload};
 /// Every kernel level with every scheduler it has.
 fn schedulers() -> Vec<(Kernel, &'static str)> {
     let all = Kernel::ALL.into_iter();
-    all.flat_map(|kernel| kernel.schedulers().iter().map(move |name| (kernel, *name))).collect()
+    all.flat_map(|kernel| kernel.schedulers().into_iter().map(move |kind| (kernel, kind.name())))
+        .collect()
 }
 
 /// A trial to be simulated.

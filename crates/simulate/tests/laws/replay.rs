@@ -149,7 +149,7 @@ fn flush_and_fua_of_a_write_reach_the_device_in_their_order() {
     for mode in MODES {
         for (kernel, schedulers) in Kernel::ALL.map(|kernel| (kernel, kernel.schedulers())) {
             for scheduler in schedulers {
-                let reached = |letters| write_with(letters, (kernel, scheduler), mode);
+                let reached = |letters| write_with(letters, (kernel, scheduler.name()), mode);
                 // Before 3.10 FUA is a barrier, which flushes first.
                 let barrier = kernel < Kernel::V3_10;
                 let alone = if barrier {
