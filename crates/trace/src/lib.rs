@@ -1,13 +1,18 @@
 //! Traces of block I/O that other programs recorded: text → [`Trace`].
 //!
-//! What lives here: the formats, one file each in `formats/`, and how lines that do not fit are told.
+//! What lives here: the formats, one file each in `formats/`, and what is wrong with lines that do not
+//! fit (`error`).
 //! What does not: opening files, and replaying (`simulate`). Pure.
 
 mod clock;
+mod error;
 mod formats;
+
+pub use error::{LineError, TraceError, UnknownFormat};
 
 use formats::Line;
 use std::{collections::BTreeMap, fmt, str::FromStr};
+use strum::VariantArray;
 use units::{Nanos, Sectors};
 
 /// What a request does.
@@ -24,21 +29,21 @@ pub enum TraceOp {
 /// A request as it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it came, from the trace's beginning.
+    /// When it was issued, from the trace's beginning.
     pub at: Nanos,
     /// What it does.
     pub op: TraceOp,
-    /// Its first sector; several devices or files of one trace lie one behind the other.
+    /// Its first sector; the devices or files of a trace are laid out one after the other.
     pub start: Sectors,
-    /// Its sectors; none in a flush.
+    /// How many sectors; none in a flush.
     pub count: Sectors,
     /// A write before which the device's cache has to be flushed (REQ_PREFLUSH).
     pub preflush: bool,
     /// A write that is done when it is on the medium (REQ_FUA).
     pub fua: bool,
-    /// Who asked, numbered from 0 in the order of their first requests.
+    /// Its process, numbered from 0 in the order of their first requests.
     pub process: u32,
-    /// How long it took where it was recorded, if the trace says so.
+    /// How long it took when it was recorded, if the trace says so.
     pub service: Option<Nanos>,
 }
 
@@ -47,7 +52,7 @@ pub struct Entry {
 pub struct Trace {
     /// Its format.
     pub format: Format,
-    /// Requests in the order of their coming.
+    /// Requests in the order in which they were issued.
     pub entries: Vec<Entry>,
     /// Lines that were skipped because they did not fit the format.
     pub bad_lines: u64,
@@ -55,14 +60,14 @@ pub struct Trace {
     pub clock_steps: u64,
     /// Requests that are neither reads, writes nor flushes (discards), and were left out.
     pub others: u64,
-    /// Processes there are.
+    /// How many processes there are.
     pub processes: u32,
     /// Sectors that all devices of the trace need.
     pub span: Sectors,
 }
 
 /// A format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Format {
     /// What blkparse prints (blkparse(1), default output).
     Blkparse,
@@ -77,8 +82,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// All.
-    pub const ALL: [Format; 4] = [Format::Blkparse, Format::Fio, Format::Msr, Format::DiskSim];
+    /// All of them.
+    pub const ALL: &'static [Format] = Format::VARIANTS;
 }
 
 impl fmt::Display for Format {
@@ -93,24 +98,11 @@ impl fmt::Display for Format {
 }
 
 impl FromStr for Format {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        Format::ALL.into_iter().find(|format| format.to_string() == text).ok_or_else(|| {
-            format!("trace format '{text}' is not known: there are blkparse, fio, msr and disksim")
-        })
+    type Err = UnknownFormat;
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        let named = Format::ALL.iter().copied().find(|format| format.to_string() == text);
+        named.ok_or_else(|| UnknownFormat(text.to_owned()))
     }
-}
-
-/// What is wrong in a trace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, line {line}: {what}")]
-pub struct TraceError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What was found and what was expected.
-    pub what: String,
 }
 
 /// Reads a trace; `file` is its name in errors. Without a `format` its first lines decide. A line that
@@ -125,44 +117,37 @@ pub fn parse(
     format: Option<Format>,
     skip_bad: bool,
 ) -> Result<Trace, TraceError> {
-    let wrong = |line, what: String| TraceError { file: file.to_owned(), line, what };
-    let format = match format.or_else(|| formats::detect(text)) {
-        Some(format) => format,
-        None => {
-            let what = "no trace format that is known: expected the output of blkparse, an iolog of \
-                        fio, CSV of the MSR Cambridge traces, or DiskSim's ASCII";
-            return Err(wrong(1, what.to_owned()));
-        }
+    let file = file.to_owned();
+    let Some(format) = format.or_else(|| formats::detect(text)) else {
+        return Err(TraceError::UnknownFormat { file });
     };
     let mut reader = formats::Reader::new(format);
-    let mut gathered = Gathered::default();
+    let mut builder = Builder::default();
     let mut bad_lines = 0;
     for (number, line) in text.lines().enumerate() {
         match reader.line(line) {
             Ok(Line::Nothing) => {}
-            Ok(Line::Other) => gathered.others += 1,
+            Ok(Line::Other) => builder.others += 1,
             Ok(Line::End) => break,
             Ok(Line::Done { device, flush, start, at }) => {
-                gathered.done(&device, flush, start, at);
+                builder.done(&device, flush, start, at);
             }
-            Ok(Line::Request(request)) => gathered.take(request),
+            Ok(Line::Request(request)) => builder.add(request),
             Err(_) if skip_bad => bad_lines += 1,
-            Err(what) => {
-                let hint = "--skip-bad leaves such lines out and counts them";
-                return Err(wrong(number + 1, format!("{what}; {hint}")));
-            }
+            Err(source) => return Err(TraceError::Line { file, line: number + 1, source }),
         }
     }
-    let trace = gathered.trace(format, bad_lines);
+    let trace = builder.build(format, bad_lines);
     match trace.entries.is_empty() {
         true => {
-            Err(wrong(text.lines().count().max(1), format!("no requests in this {format} trace")))
+            let line = text.lines().count().max(1);
+            Err(TraceError::NoRequests { file, line, format })
         }
         false => Ok(trace),
     }
 }
 
-/// A request as a line tells it.
+/// A request as a line describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Request {
     at: Nanos,
@@ -178,7 +163,7 @@ struct Request {
 
 /// What has been read so far.
 #[derive(Default)]
-struct Gathered {
+struct Builder {
     requests: Vec<(Request, usize)>,
     devices: Vec<(String, u64)>,
     processes: BTreeMap<String, u32>,
@@ -187,19 +172,19 @@ struct Gathered {
     others: u64,
 }
 
-/// Devices of a trace begin at multiples of this: 1 MiB.
-const ALIGNED: u64 = 2048;
+/// Devices of a trace begin at multiples of this many sectors: 1 MiB.
+const ALIGNMENT: u64 = 2048;
 
-impl Gathered {
+impl Builder {
     fn device(&mut self, name: &str) -> usize {
-        if let Some(place) = self.devices.iter().position(|(other, _)| other == name) {
-            return place;
+        if let Some(index) = self.devices.iter().position(|(other, _)| other == name) {
+            return index;
         }
         self.devices.push((name.to_owned(), 0));
         self.devices.len() - 1
     }
 
-    fn take(&mut self, request: Request) {
+    fn add(&mut self, request: Request) {
         let device = self.device(&request.device);
         let span = &mut self.devices[device].1;
         *span = (*span).max(request.start + request.count);
@@ -214,21 +199,21 @@ impl Gathered {
 
     fn done(&mut self, device: &str, flush: bool, start: u64, at: Nanos) {
         let device = self.device(device);
-        if let Some(place) = self.open.remove(&(device, flush, start)) {
-            let request = &mut self.requests[place].0;
+        if let Some(index) = self.open.remove(&(device, flush, start)) {
+            let request = &mut self.requests[index].0;
             request.service = Some(at.saturating_sub(request.at));
         }
     }
 
-    fn trace(mut self, format: Format, bad_lines: u64) -> Trace {
+    fn build(mut self, format: Format, bad_lines: u64) -> Trace {
         let mut bases = Vec::new();
         let mut span = 0u64;
         for (_, sectors) in &self.devices {
             bases.push(span);
-            span += sectors.next_multiple_of(ALIGNED);
+            span += sectors.next_multiple_of(ALIGNMENT);
         }
         let clock_steps = clock::straighten(self.requests.iter_mut().map(|(r, _)| &mut r.at));
-        // Lines of several processors may come a little out of order.
+        // Lines of several processors may be a little out of order.
         self.requests.sort_by_key(|(request, _)| request.at);
         let entries = self.requests.iter().map(|(request, device)| Entry {
             at: request.at,

@@ -120,7 +120,7 @@ fn a_clock_that_was_set_is_counted_and_leaves_no_gap() {
 }
 
 #[test]
-fn fio_tells_time_by_waits_or_by_timestamps() {
+fn fio_has_the_time_in_waits_or_in_timestamps() {
     let two = "fio version 2 iolog\n/a add\n/a open\n/a read 4096 8192\n/a wait 50 0\n\
                /a wait 2000 0\n/a write 0 512\n/a datasync 0 0\n/a trim 0 4096\n/a close\n";
     let trace = read(two);
@@ -168,7 +168,7 @@ fn msr_and_disksim() {
 }
 
 #[test]
-fn a_broken_line_is_told_or_skipped_and_counted() {
+fn a_broken_line_is_an_error_or_skipped_and_counted() {
     for (text, line, what) in [
         (format!("{BLKPARSE}x\n").replacen("1000 + 8", "1000 - 8", 1), 1, "sector + sectors"),
         ("fio version 2 iolog\n/a read 100 4096\n".to_owned(), 2, "multiple of 512"),
@@ -186,11 +186,11 @@ fn a_broken_line_is_told_or_skipped_and_counted() {
     let trace = parse("t", text, None, true).unwrap();
     assert_eq!((trace.entries.len(), trace.bad_lines), (2, 2));
     assert!(parse("t", text, Some(Format::Msr), true).is_err());
-    assert!("blktrace".parse::<Format>().unwrap_err().contains("blkparse"));
+    assert!("blktrace".parse::<Format>().unwrap_err().to_string().contains("blkparse"));
 }
 
 #[test]
-fn a_trace_cut_anywhere_is_read_or_told() {
+fn a_trace_cut_anywhere_is_read_or_refused() {
     for end in 0..BLKPARSE.len() {
         let _ = parse("t", &BLKPARSE[..end], None, false);
     }

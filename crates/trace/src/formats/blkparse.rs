@@ -1,7 +1,7 @@
 //! blkparse's default output: `8,0  3  11  0.009507758  697  Q  W 223490 + 8 [kjournald]`.
 
-use super::{Line, whole};
-use crate::{Request, TraceOp};
+use super::{Line, unexpected, whole};
+use crate::{LineError, Request, TraceOp};
 use std::collections::BTreeSet;
 use units::Nanos;
 
@@ -46,42 +46,49 @@ impl Kind {
 }
 
 impl Blkparse {
-    pub fn line(&mut self, line: &str) -> Result<Line, String> {
-        // What follows the events: sums by processor and in all.
+    pub fn line(&mut self, line: &str) -> Result<Line, LineError> {
+        // The events are followed by sums for each processor and in total.
         if line.starts_with("CPU") || line.starts_with("Total (") || line.starts_with("Throughput")
         {
             return Ok(Line::End);
         }
         let words: Vec<&str> = line.split_whitespace().collect();
         let [device, _processor, _sequence, time, process, action, rest @ ..] = &words[..] else {
-            return Err("expected 'major,minor cpu sequence seconds pid action …'".to_owned());
+            return Err(LineError::Columns {
+                layout: "major,minor cpu sequence seconds pid action …",
+                found: words.len(),
+            });
         };
         if !device.split_once(',').is_some_and(|(major, minor)| {
             major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok()
         }) {
-            return Err(format!("expected a device 'major,minor', found '{device}'"));
+            return Err(unexpected("a device 'major,minor'", device));
         }
         let at = seconds(time)?;
         match *action {
             "Q" | "D" | "C" | "R" => {}
-            // Other steps of a request's life; a message has words of its own.
+            // Other stages of a request, and messages.
             _ => return Ok(Line::Nothing),
         }
-        let [flags, place @ ..] = rest else {
-            return Err(format!("expected what kind of request it is after action {action}"));
+        let [flags, range @ ..] = rest else {
+            let expected = "the kind of request (RWBS)";
+            return Err(LineError::Missing { expected, after: (*action).to_owned() });
         };
         let kind = Kind::of(flags);
         if kind.discard {
             return Ok(if *action == "Q" { Line::Other } else { Line::Nothing });
         }
         let Some(op) = kind.op else { return Ok(Line::Nothing) };
-        let (start, count) = match place {
+        let (start, count) = match range {
             [start, "+", count, ..] => (whole(start, "sector")?, whole(count, "sectors")?),
             // A flush has no sectors, whatever it is a flush of.
             _ if flags.starts_with('F') => (0, 0),
             // blkparse leaves the sectors out of a completion of none.
             [start, ..] if *action == "C" => (whole(start, "sector")?, 0),
-            _ => return Err("expected 'sector + sectors' after the kind".to_owned()),
+            _ => {
+                let expected = "sector + sectors";
+                return Err(LineError::Missing { expected, after: (*flags).to_owned() });
+            }
         };
         let flush = op == TraceOp::Flush || (count == 0 && flags.starts_with('F'));
         let start = if flush { 0 } else { start };
@@ -119,8 +126,8 @@ impl Blkparse {
 }
 
 /// `12.345678901` as nanoseconds, exactly.
-fn seconds(text: &str) -> Result<Nanos, String> {
-    let wrong = || format!("expected seconds such as 0.000012345, found '{text}'");
+fn seconds(text: &str) -> Result<Nanos, LineError> {
+    let wrong = || unexpected("seconds such as 0.000012345", text);
     let (whole, part) = text.split_once('.').ok_or_else(wrong)?;
     if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());

@@ -1,27 +1,27 @@
 //! DiskSim's ASCII: `arrival_ms device block blocks flags`.
 
-use super::{Line, whole};
-use crate::{Request, TraceOp};
+use super::{Line, unexpected, whole};
+use crate::{LineError, Request, TraceOp};
 use units::Nanos;
 
-pub(crate) fn line(line: &str) -> Result<Line, String> {
+pub(crate) fn line(line: &str) -> Result<Line, LineError> {
     let columns: Vec<&str> = line.split_whitespace().collect();
     let [arrival, device, start, count, flags] = columns[..] else {
-        return Err(format!(
-            "expected 5 columns 'arrival_ms device block blocks flags', found {}",
-            columns.len()
-        ));
+        return Err(LineError::Columns {
+            layout: "arrival_ms device block blocks flags",
+            found: columns.len(),
+        });
     };
     let millis: f64 = arrival
         .parse()
         .ok()
         .filter(|ms| (0.0..1e12).contains(ms))
-        .ok_or_else(|| format!("expected milliseconds for the arrival, found '{arrival}'"))?;
+        .ok_or_else(|| unexpected("an arrival in milliseconds", arrival))?;
     let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16)
-        .map_err(|_| format!("expected hexadecimal flags, found '{flags}'"))?;
+        .map_err(|_| unexpected("hexadecimal flags", flags))?;
     let count = whole(count, "number of blocks")?;
     if count == 0 {
-        return Err("a request of no blocks".to_owned());
+        return Err(LineError::NoBytes);
     }
     Ok(Line::Request(Request {
         at: Nanos((millis * 1e6).round() as u64),

@@ -1,10 +1,10 @@
 //! fio's iolog, versions 2 and 3.
 
-use super::{Line, sectors, whole};
-use crate::{Request, TraceOp};
+use super::{Line, sectors, unexpected, whole};
+use crate::{LineError, Request, TraceOp};
 use units::Nanos;
 
-/// Version 2 tells time by its own `wait` lines, version 3 on every line, in µs.
+/// Version 2 has the time in `wait` lines, version 3 on every line, in µs.
 #[derive(Debug, Default)]
 pub(crate) struct Fio {
     version: Option<u8>,
@@ -12,23 +12,24 @@ pub(crate) struct Fio {
     clock: Nanos,
 }
 
-/// Waits below this are discarded, as fio does: µs.
-const WAIT_LEAST: u64 = 100;
+/// Shorter waits are ignored, as fio does, in µs. Documented: fio(1).
+const MIN_WAIT_US: u64 = 100;
 
 impl Fio {
-    pub fn line(&mut self, line: &str) -> Result<Line, String> {
+    pub fn line(&mut self, line: &str) -> Result<Line, LineError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(version) = self.version else {
             self.version = Some(match words[..] {
                 ["fio", "version", "2", "iolog"] => 2,
                 ["fio", "version", "3", "iolog"] => 3,
                 ["fio", "version", other, "iolog"] => {
-                    return Err(format!("iolog version {other} is not known: 2 and 3 are"));
+                    return Err(unexpected("iolog version 2 or 3", other));
                 }
                 _ => {
-                    return Err(
-                        "expected 'fio version 2 iolog' or 'fio version 3 iolog'".to_owned()
-                    );
+                    return Err(unexpected(
+                        "'fio version 2 iolog' or 'fio version 3 iolog'",
+                        line.trim(),
+                    ));
                 }
             });
             return Ok(Line::Nothing);
@@ -44,7 +45,7 @@ impl Fio {
             [_, "add" | "open" | "close"] => Ok(Line::Nothing),
             [_, "wait", time, _] if version == 2 => {
                 let wait = whole(time, "microseconds to wait")?;
-                if wait >= WAIT_LEAST {
+                if wait >= MIN_WAIT_US {
                     self.clock += Nanos::from_micros(wait);
                 }
                 Ok(Line::Nothing)
@@ -60,13 +61,13 @@ impl Fio {
                     "read" => TraceOp::Read,
                     "write" => TraceOp::Write,
                     "sync" | "datasync" => TraceOp::Flush,
-                    other => return Err(format!("the action '{other}' is not known")),
+                    other => return Err(unexpected("read, write, sync, datasync or trim", other)),
                 };
                 let flush = op == TraceOp::Flush;
                 let start = if flush { 0 } else { sectors(offset, "offset")? };
                 let count = if flush { 0 } else { sectors(length, "length")? };
                 if count == 0 && !flush {
-                    return Err("a request of no bytes".to_owned());
+                    return Err(LineError::NoBytes);
                 }
                 let (device, process) = ((*file).to_owned(), String::new());
                 Ok(Line::Request(Request {
@@ -81,7 +82,9 @@ impl Fio {
                     service: None,
                 }))
             }
-            _ => Err("expected 'file action' or 'file action offset length'".to_owned()),
+            _ => {
+                Err(LineError::Columns { layout: "file action [offset length]", found: rest.len() })
+            }
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The formats: a line of text → what it says.
+//! The formats: a line of text → what it describes.
 
 mod blkparse;
 mod disksim;
 mod fio;
 mod msr;
 
-use crate::{Format, Request};
+use crate::{Format, LineError, Request};
 use units::Nanos;
 
-/// What a line says.
+/// What a line describes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A request.
@@ -26,9 +26,9 @@ pub(crate) enum Line {
     },
     /// A request of a kind that is not replayed.
     Other,
-    /// Nothing that matters.
+    /// Nothing of interest.
     Nothing,
-    /// What follows is no part of the trace.
+    /// The end of the trace: what follows is no part of it.
     End,
 }
 
@@ -50,8 +50,8 @@ impl Reader {
         }
     }
 
-    /// What the next line says, or why it says nothing.
-    pub fn line(&mut self, line: &str) -> Result<Line, String> {
+    /// Reads the next line.
+    pub fn line(&mut self, line: &str) -> Result<Line, LineError> {
         let line_begins = line.trim_start();
         if line_begins.is_empty() || line_begins.starts_with('#') {
             return Ok(Line::Nothing);
@@ -65,29 +65,36 @@ impl Reader {
     }
 }
 
-/// The format of the first line that fits any, among the first twenty that say something.
+/// The format of the first line that fits any, among the first twenty that are neither empty nor
+/// comments.
 pub(crate) fn detect(text: &str) -> Option<Format> {
-    let says_something = |line: &&str| {
+    let has_content = |line: &&str| {
         let line = line.trim_start();
         !line.is_empty() && !line.starts_with('#')
     };
-    let first = text.lines().filter(says_something).take(20);
+    let first = text.lines().filter(has_content).take(20);
     first.into_iter().find_map(|line| {
         Format::ALL
-            .into_iter()
-            .find(|format| matches!(Reader::new(*format).line(line), Ok(said) if said != Line::End))
+            .iter()
+            .copied()
+            .find(|format| matches!(Reader::new(*format).line(line), Ok(line) if line != Line::End))
     })
 }
 
-/// A whole number, or what was expected.
-fn whole(text: &str, what: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number for the {what}, found '{text}'"))
+/// The whole number in a column.
+fn whole(text: &str, field: &'static str) -> Result<u64, LineError> {
+    text.parse().map_err(|_| LineError::NotWhole { field, found: text.to_owned() })
 }
 
-/// Sectors of so many bytes.
-fn sectors(bytes: u64, what: &str) -> Result<u64, String> {
+/// The bytes in a column, in sectors.
+fn sectors(bytes: u64, field: &'static str) -> Result<u64, LineError> {
     match bytes.is_multiple_of(512) {
         true => Ok(bytes / 512),
-        false => Err(format!("the {what} of {bytes} bytes is not a multiple of 512")),
+        false => Err(LineError::NotSectors { field, bytes }),
     }
+}
+
+/// A column contains something else than it should.
+fn unexpected(expected: &'static str, found: &str) -> LineError {
+    LineError::Value { expected, found: found.to_owned() }
 }
