@@ -101,11 +101,11 @@ fn tunable(name: &str) -> Option<String> {
     for kernel in blocklayer::Kernel::ALL {
         for scheduler in kernel.schedulers() {
             let tunables = blocklayer::tunables(kernel, scheduler);
-            for tunable in tunables.iter().filter(|tunable| tunable.name == name) {
+            for tunable in tunables.filter(|tunable| tunable.name == name) {
                 let with_unit =
                     |value: u64| format!("{value} {}", tunable.unit).trim_end().to_owned();
                 let range = format!("{} to {}", tunable.min, with_unit(tunable.max));
-                let key = ((*scheduler).to_owned(), with_unit(tunable.default), range);
+                let key = (scheduler.to_string(), with_unit(tunable.default), range);
                 rows.entry(key).or_default().push(kernel.name());
             }
         }

@@ -125,7 +125,7 @@ mod tests {
     fn every_scheduler_and_tunable_is_explained() {
         for kernel in blocklayer::Kernel::ALL {
             for scheduler in kernel.schedulers() {
-                assert_explained([(*scheduler).to_owned()]);
+                assert_explained([scheduler.to_string()]);
                 for tunable in blocklayer::tunables(kernel, scheduler) {
                     let name = tunable.name;
                     assert_explained([name.to_owned(), format!("{scheduler}.{name}")]);
