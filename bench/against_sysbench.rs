@@ -26,7 +26,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 use units::Nanos;
-use workload::{DatabaseJob, Server, StorageEngine};
+use workload::{DatabaseJob, PrivateServer, StorageEngine};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -62,8 +62,8 @@ fn main() -> Result<(), Error> {
         println!("SKIPPED: sysbench is not here: install the package sysbench");
         return Ok(());
     }
-    let programs = match Programs::find(&Host::here(), &Server::MariaDb) {
-        Ok(programs) => programs.ok_or("MariaDB has programs")?,
+    let programs = match Programs::find(&Host::here(), PrivateServer::MariaDb, None) {
+        Ok(programs) => programs,
         Err(error) => {
             println!("SKIPPED: {error}");
             return Ok(());

@@ -86,6 +86,10 @@ pub struct ComparisonFlags {
     /// A variable of the database server, such as innodb_flush_method=fsync,O_DIRECT (repeatable)
     #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
     variable: Vec<String>,
+    /// The program of the private database server, such as /opt/mysql/bin/mysqld, in place of the
+    /// installed one
+    #[arg(long, value_name = "PATH", help_heading = "What varies")]
+    server_program: Option<PathBuf>,
     /// Mechanisms that the simulated world switches off, to show what they do: merging, sorting,
     /// waiting, rotation, congestion, cold-drives, inode-lock, read-before-write, journal, nothing
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
@@ -198,6 +202,7 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            server_program: self.server_program.clone(),
             replay: self.replay.as_ref().map(|file| Replay {
                 file: file.clone(),
                 mode: self.replay_mode.unwrap_or_default(),

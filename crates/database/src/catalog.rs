@@ -1,6 +1,6 @@
 //! The variables that a server has, found at run time: which there are differs by version.
 
-use crate::near::near;
+use crate::{VariableError, near::near};
 use std::collections::BTreeMap;
 
 /// A server's variables with their defaults.
@@ -10,27 +10,25 @@ pub struct Catalog {
     pub server: String,
     /// Name to default.
     pub variables: BTreeMap<String, String>,
-    /// Those that Spindle sets itself and that are no factors, with the reason.
-    pub own: &'static [&'static str],
+    /// Those that Spindle sets itself: they cannot be compared.
+    pub reserved: &'static [&'static str],
 }
 
 impl Catalog {
-    /// Why a variable cannot be set, in a sentence that names near ones.
-    pub fn refuse(&self, name: &str) -> Option<String> {
-        if self.own.contains(&name) {
-            return Some(format!(
-                "{name} is Spindle's to set: it keeps the private server apart from all others"
-            ));
+    /// Whether a variable exists and can be set.
+    pub fn check(&self, name: &str) -> Result<(), VariableError> {
+        if self.reserved.contains(&name) {
+            return Err(VariableError::Reserved { name: name.to_owned() });
         }
         if self.variables.contains_key(name) {
-            return None;
+            return Ok(());
         }
-        let close = near(name, self.variables.keys().map(String::as_str));
-        let hint = match close.as_slice() {
-            [] => String::new(),
-            names => format!("; did you mean {}?", names.join(" or ")),
-        };
-        Some(format!("{} has no variable {name}{hint}", self.server))
+        let near = near(name, self.variables.keys().map(String::as_str));
+        Err(VariableError::Unknown {
+            server: self.server.clone(),
+            name: name.to_owned(),
+            near: near.into_iter().map(str::to_owned).collect(),
+        })
     }
 }
 
@@ -41,11 +39,12 @@ mod tests {
     #[test]
     fn an_unknown_variable_names_near_ones() {
         let variables = [("innodb_io_capacity".to_owned(), "200".to_owned())].into();
-        let catalog = Catalog { server: "MariaDB 10.11".into(), variables, own: &["socket"] };
-        assert_eq!(catalog.refuse("innodb_io_capacity"), None);
-        let reason = catalog.refuse("innodb_io_capcity").unwrap();
+        let catalog = Catalog { server: "MariaDB 10.11".into(), variables, reserved: &["socket"] };
+        assert_eq!(catalog.check("innodb_io_capacity"), Ok(()));
+        let reason = catalog.check("innodb_io_capcity").unwrap_err().to_string();
         assert!(reason.contains("did you mean innodb_io_capacity?"), "{reason}");
-        assert!(catalog.refuse("socket").unwrap().contains("Spindle's"));
-        assert!(!catalog.refuse("colour").unwrap().contains("did you mean"));
+        assert!(matches!(catalog.check("socket"), Err(VariableError::Reserved { .. })));
+        let reason = catalog.check("colour").unwrap_err().to_string();
+        assert!(!reason.contains("did you mean"), "{reason}");
     }
 }

@@ -2,65 +2,21 @@
 
 use crate::{Running, Session};
 use std::{collections::BTreeMap, fs, time::Instant};
-use workload::Dialect;
 
-/// MariaDB's and MySQL's counters that only grow: those that there are become rates.
-const GROWING: [&str; 26] = [
-    "Innodb_data_reads",
-    "Innodb_data_writes",
-    "Innodb_data_read",
-    "Innodb_data_written",
-    "Innodb_data_fsyncs",
-    "Innodb_buffer_pool_reads",
-    "Innodb_buffer_pool_read_requests",
-    "Innodb_buffer_pool_wait_free",
-    "Innodb_buffer_pool_pages_flushed",
-    "Innodb_log_waits",
-    "Innodb_os_log_written",
-    "Innodb_dblwr_pages_written",
-    "Innodb_dblwr_writes",
-    "Innodb_row_lock_waits",
-    "Key_reads",
-    "Key_read_requests",
-    "Key_writes",
-    "Key_write_requests",
-    "Aria_pagecache_reads",
-    "Aria_pagecache_read_requests",
-    "Aria_pagecache_writes",
-    "Aria_pagecache_write_requests",
-    "Handler_commit",
-    "Handler_rollback",
-    "Questions",
-    "Sort_merge_passes",
-];
-
-/// Those that are what they are at the moment.
-const MOMENTARY: [&str; 9] = [
-    "Innodb_data_pending_reads",
-    "Innodb_data_pending_writes",
-    "Innodb_data_pending_fsyncs",
-    "Innodb_buffer_pool_pages_dirty",
-    "Innodb_buffer_pool_pages_free",
-    "Innodb_checkpoint_age",
-    "Key_blocks_not_flushed",
-    "Aria_pagecache_blocks_not_flushed",
-    "Threads_running",
-];
-
-/// PostgreSQL's views of counters that only grow; which there are differs by version.
-const VIEWS: [(&str, &str); 4] = [
-    ("pg_stat_wal", ""),
-    ("pg_stat_bgwriter", ""),
-    ("pg_stat_checkpointer", ""),
-    ("pg_stat_database", "WHERE datname = current_database()"),
-];
+/// A server's counters at one moment, by its own names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerCounters {
+    /// Those that only grow: differences over time become rates.
+    pub growing: BTreeMap<String, f64>,
+    /// Those that are what they are at the moment.
+    pub momentary: BTreeMap<String, f64>,
+}
 
 /// Samples a server.
 pub struct ServerSampling {
     session: Option<Box<dyn Session>>,
     name: &'static str,
     pid: Option<u32>,
-    views: Vec<(&'static str, &'static str)>,
     before: Option<(Instant, BTreeMap<String, f64>)>,
 }
 
@@ -71,17 +27,16 @@ impl ServerSampling {
             session: running.endpoint.connect().ok(),
             name: running.name,
             pid: running.pid(),
-            views: VIEWS.to_vec(),
             before: None,
         };
-        let growing = sampling.growing().0;
+        let growing = sampling.counters().growing;
         sampling.before = Some((Instant::now(), growing));
         sampling
     }
 
     /// Rates since the last sample, and what is momentary.
     pub fn sample(&mut self) -> BTreeMap<String, f64> {
-        let (growing, mut values) = self.growing();
+        let ServerCounters { growing, momentary: mut values } = self.counters();
         let now = Instant::now();
         if let Some((then, before)) = &self.before {
             let seconds = (now - *then).as_secs_f64().max(1e-9);
@@ -99,67 +54,21 @@ impl ServerSampling {
         values
     }
 
-    fn growing(&mut self) -> (BTreeMap<String, f64>, BTreeMap<String, f64>) {
-        let (mut growing, momentary) = match self.session.as_ref().map(|session| session.dialect())
-        {
-            Some(Dialect::MySql) => self.mysql(),
-            Some(Dialect::PostgreSql) => (self.postgresql(), BTreeMap::new()),
-            None => Default::default(),
+    /// The server's, with its name before theirs, and its processes'.
+    fn counters(&mut self) -> ServerCounters {
+        let said = self.session.as_mut().map(|session| session.counters()).unwrap_or_default();
+        let named = |counters: BTreeMap<String, f64>| -> BTreeMap<String, f64> {
+            let name = self.name;
+            counters.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)).collect()
         };
+        let (mut growing, momentary) = (named(said.growing), named(said.momentary));
         if let Some(pid) = self.pid {
             let used = Used::of(pid);
             growing.insert("server.cpus".to_owned(), used.cpu_seconds);
             growing.insert("server.read_bytes".to_owned(), used.read_bytes);
             growing.insert("server.written_bytes".to_owned(), used.written_bytes);
         }
-        (growing, momentary)
-    }
-
-    fn mysql(&mut self) -> (BTreeMap<String, f64>, BTreeMap<String, f64>) {
-        let names: Vec<String> =
-            GROWING.iter().chain(&MOMENTARY).map(|name| format!("'{name}'")).collect();
-        let ask = format!("SHOW GLOBAL STATUS WHERE variable_name IN ({})", names.join(","));
-        let (mut growing, mut momentary) = (BTreeMap::new(), BTreeMap::new());
-        let rows = self.session.as_mut().and_then(|session| session.ask(&ask).ok());
-        for row in rows.into_iter().flatten() {
-            let [Some(name), Some(value)] = row.as_slice() else { continue };
-            let Ok(value) = value.parse::<f64>() else { continue };
-            if name == "Innodb_data_fsyncs" {
-                growing.insert(format!("{}.fsyncs", self.name), value);
-            }
-            let full = format!("{}.{name}", self.name);
-            match MOMENTARY.contains(&name.as_str()) {
-                true => momentary.insert(full, value),
-                false => growing.insert(full, value),
-            };
-        }
-        (growing, momentary)
-    }
-
-    fn postgresql(&mut self) -> BTreeMap<String, f64> {
-        let mut growing = BTreeMap::new();
-        let Some(session) = &mut self.session else { return growing };
-        let name = self.name;
-        // A view that this version does not have is not asked again.
-        self.views.retain(|(view, filter)| {
-            let ask = format!(
-                "SELECT key, value FROM (SELECT * FROM {view} {filter}) v, \
-                 jsonb_each_text(to_jsonb(v))"
-            );
-            let Ok(rows) = session.ask(&ask) else { return false };
-            for row in rows {
-                let [Some(key), Some(value)] = row.as_slice() else { continue };
-                let Ok(value) = value.parse::<f64>() else { continue };
-                if key == "wal_sync" {
-                    growing.insert(format!("{name}.fsyncs"), value);
-                }
-                if !matches!(key.as_str(), "datid" | "numbackends") {
-                    growing.insert(format!("{name}.{key}"), value);
-                }
-            }
-            true
-        });
-        growing
+        ServerCounters { growing, momentary }
     }
 }
 

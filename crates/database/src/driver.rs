@@ -8,7 +8,7 @@
 use crate::{
     DatabaseError, Endpoint, SqlError,
     tally::{Completed, Tally},
-    workloads::{Client, Crowd, Done},
+    workloads::{Client, Clients, Done},
 };
 use random::Stream;
 use record::{
@@ -43,12 +43,12 @@ pub struct RunSpec<'a> {
     pub seed: u64,
 }
 
-/// A server that answers nothing for so long after the end hangs: InnoDB's usual lock wait is 50 s.
+/// A server that answers nothing for so long after the end hangs: InnoDB's default lock wait is 50 s.
 const HUNG_AFTER: Duration = Duration::from_secs(120);
 
 /// A transaction that was rolled back so often in a row never comes through: where nine attempts in
 /// ten fail, one transaction in 10^45 would be given up wrongly.
-const ATTEMPTS_MOST: u32 = 1000;
+const MAX_ATTEMPTS: u32 = 1000;
 
 /// The trial's clock, which counts from `start`.
 #[derive(Clone, Copy)]
@@ -95,21 +95,21 @@ pub fn run(
     stop: &AtomicBool,
     each_second: &mut dyn FnMut(&Live),
 ) -> Result<Measurement, DatabaseError> {
-    let crowd = Crowd::gather(spec.job, spec.endpoint, spec.clients, spec.seed)?;
-    drive(crowd, spec, stop, each_second)
+    let clients = Clients::connect(spec.job, spec.endpoint, spec.clients, spec.seed)?;
+    drive(clients, spec, stop, each_second)
 }
 
 /// Runs clients that are ready.
 pub(crate) fn drive(
-    crowd: Crowd,
+    clients: Clients,
     spec: &RunSpec<'_>,
     stop: &AtomicBool,
     each_second: &mut dyn FnMut(&Live),
 ) -> Result<Measurement, DatabaseError> {
-    let audit = crowd.audit.clone();
-    let names = crowd.types;
-    let measured_clients = crowd.clients.len();
-    let members: Vec<_> = crowd.clients.into_iter().chain(crowd.helpers).collect();
+    let audit = clients.audit.clone();
+    let names = clients.types;
+    let measured_clients = clients.measured.len();
+    let members: Vec<_> = clients.measured.into_iter().chain(clients.helpers).collect();
     let shared = Arc::new(Shared {
         gate: Barrier::new(members.len() + 1),
         times: OnceLock::new(),
@@ -298,9 +298,9 @@ fn transaction(
             return Ok(());
         }
         attempts += 1;
-        if attempts == ATTEMPTS_MOST {
+        if attempts == MAX_ATTEMPTS {
             return Err(SqlError::Refused(format!(
-                "a transaction was begun anew {ATTEMPTS_MOST} times in a row and never came \
+                "a transaction was begun anew {MAX_ATTEMPTS} times in a row and never came \
                  through: {why}"
             )));
         }
@@ -486,8 +486,8 @@ mod tests {
     }
 
     fn failing(fails: u32, measure: Nanos) -> Result<Measurement, DatabaseError> {
-        let crowd = Crowd {
-            clients: vec![Box::new(Failing { fails, failed: 0 })],
+        let clients = Clients {
+            measured: vec![Box::new(Failing { fails, failed: 0 })],
             helpers: Vec::new(),
             types: &["only"],
             audit: None,
@@ -501,7 +501,7 @@ mod tests {
             measure,
             seed: 1,
         };
-        drive(crowd, &spec, &AtomicBool::new(false), &mut |_| {})
+        drive(clients, &spec, &AtomicBool::new(false), &mut |_| {})
     }
 
     #[test]

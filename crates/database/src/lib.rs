@@ -1,9 +1,9 @@
 //! Database servers that Spindle starts, and the workloads that it runs on them.
 //!
-//! What lives here: `servers/` (a private MariaDB, a private PostgreSQL, one that runs already),
+//! What lives here: `servers/` (private ones, and one that runs already),
 //! `workloads/` (sysbench's oltp, tpcc, the multi-index insert), loading their data, and the driver
 //! that runs clients against a server and stamps every time. What does not: where data lie and what
-//! is set beneath them (`runner`), how a process is noted and ended (`host`), what figures mean.
+//! is set beneath them (`runner`), how a process is recorded and ended (`host`), what figures mean.
 //!
 //! Data flows: a [`workload::DatabaseJob`] → [`Programs::install`] and [`load()`] once → a copy of the
 //! data for each trial → [`Running`] → [`run()`] → [`record::Measurement`].
@@ -16,6 +16,7 @@ mod error;
 mod loading;
 mod log;
 mod near;
+mod programs;
 mod running;
 mod server;
 mod servers;
@@ -24,13 +25,14 @@ mod tally;
 mod workloads;
 
 pub use catalog::Catalog;
-pub use counters::ServerSampling;
+pub use counters::{ServerCounters, ServerSampling};
 pub use data::{copy_data, flush_data, warm_data};
 pub use driver::{RunSpec, run};
-pub use error::DatabaseError;
+pub use error::{DatabaseError, VariableError};
 pub use loading::{Progress, load};
+pub use programs::Programs;
 pub use running::{Endpoint, Running};
-pub use server::{Place, Programs, Settings};
+pub use server::{Place, Settings, Sizes};
 pub use servers::url::Claim;
 pub use session::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId};
 pub use workloads::{Shape, check_data, tpcc::conditions::check as check_conditions};

@@ -1,55 +1,62 @@
 //! What a server says in its log.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// What the two servers write before trouble that makes a trial worthless. A deadlock or a duplicate
-/// key is none: clients see those themselves.
-const SIGNS: [&str; 12] = [
-    "[ERROR]",
-    "orrupt",
-    "Assertion failure",
-    "got signal",
-    "PANIC:",
-    "invalid page",
-    "No space left",
-    "disk is full",
-    "could not extend",
-    "could not write",
-    "could not fsync",
-    "was terminated by signal",
-];
+/// Lines of a log that are quoted in a message.
+const QUOTED_LINES: usize = 3;
 
-/// The first lines that tell of trouble, at most three, in the server's own words.
-pub fn trouble(log: &Path) -> Option<String> {
-    let text = std::fs::read(log).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| SIGNS.iter().any(|sign| line.contains(sign)))
-        .take(3)
-        .map(str::trim)
-        .collect();
-    (!lines.is_empty()).then(|| lines.join(" / "))
+/// A private server's log.
+#[derive(Clone, Debug)]
+pub struct Log {
+    path: PathBuf,
+    /// Words that tell of trouble.
+    signs: &'static [&'static str],
 }
 
-/// Why a program ended: the lines that say ERROR, at most three, or else its last ones.
+impl Log {
+    /// The file at `path`, in which any of `signs` tells of trouble.
+    pub fn of(path: PathBuf, signs: &'static [&'static str]) -> Log {
+        Log { path, signs }
+    }
+
+    /// The first lines that tell of trouble, in the server's own words.
+    pub fn trouble(&self) -> Option<String> {
+        let text = read(&self.path);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| self.signs.iter().any(|sign| line.contains(sign)))
+            .take(QUOTED_LINES)
+            .map(str::trim)
+            .collect();
+        (!lines.is_empty()).then(|| lines.join(" / "))
+    }
+
+    /// What it says of trouble, or last.
+    pub fn words(&self) -> String {
+        self.trouble().unwrap_or_else(|| last_words(&self.path))
+    }
+}
+
+/// Why a program ended: the lines that say ERROR, or else its last ones.
 pub fn complaint(log: &Path) -> String {
-    let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let errors: Vec<&str> =
-        text.lines().filter(|line| line.contains("ERROR")).take(3).map(str::trim).collect();
+    let text = read(log);
+    let errors: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("ERROR"))
+        .take(QUOTED_LINES)
+        .map(str::trim)
+        .collect();
     match errors.is_empty() {
         true => last_words(log),
         false => errors.join(" / "),
     }
 }
 
-/// The last lines, where there is no sign of trouble among them.
-pub fn last_words(log: &Path) -> String {
-    let text = std::fs::read(log).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+/// The last lines.
+fn last_words(log: &Path) -> String {
+    let text = read(log);
     let mut lines: Vec<&str> =
-        text.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+        text.lines().rev().filter(|line| !line.trim().is_empty()).take(QUOTED_LINES).collect();
     lines.reverse();
     match lines.is_empty() {
         true => "its log is empty".to_owned(),
@@ -57,19 +64,26 @@ pub fn last_words(log: &Path) -> String {
     }
 }
 
+fn read(log: &Path) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_told_from_the_usual() {
+    fn trouble_is_told_from_ordinary_lines() {
         let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        std::fs::write(&log, "[Note] ready\nERROR:  deadlock detected\n").unwrap();
-        assert_eq!(trouble(&log), None);
-        assert_eq!(complaint(&log), "ERROR:  deadlock detected");
-        assert_eq!(last_words(&log), "[Note] ready / ERROR:  deadlock detected");
-        std::fs::write(&log, "[Note] x\n[ERROR] InnoDB: Page [page id: 1] is corrupted\n").unwrap();
-        assert_eq!(trouble(&log).unwrap(), "[ERROR] InnoDB: Page [page id: 1] is corrupted");
+        let path = folder.path().join("log");
+        let log = Log::of(path.clone(), &["[ERROR]", "No space left"]);
+        std::fs::write(&path, "[Note] ready\nERROR:  deadlock detected\n").unwrap();
+        assert_eq!(log.trouble(), None);
+        assert_eq!(complaint(&path), "ERROR:  deadlock detected");
+        assert_eq!(log.words(), "[Note] ready / ERROR:  deadlock detected");
+        std::fs::write(&path, "[Note] x\n[ERROR] InnoDB: Page [page id: 1] is corrupted\n")
+            .unwrap();
+        assert_eq!(log.trouble().unwrap(), "[ERROR] InnoDB: Page [page id: 1] is corrupted");
     }
 }

@@ -1,27 +1,11 @@
 //! Names that are near to one that is not known.
 
-/// Changes of one letter that make `b` of `a` (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// Up to three names that are near to `name`, the nearest first; those that it begins or ends are
 /// near too.
 pub fn near<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut found: Vec<(usize, &str)> = all
         .filter_map(|other| {
-            let far = distance(name, other);
+            let far = strsim::levenshtein(name, other);
             let part = name.len() >= 5 && (other.starts_with(name) || other.ends_with(name));
             (far <= 2 + name.len() / 6 || part).then_some((if part { 1 } else { far }, other))
         })

@@ -1,22 +1,23 @@
 //! A server that runs: how to reach it, what it says, whether it still lives.
 
 use crate::{
-    DatabaseError, Session, SqlError, log,
+    DatabaseError, Session, SqlError,
+    log::Log,
     servers::postgresql::SUPERUSER,
     session::{mysql::MySqlSession, postgresql::PostgreSqlSession},
 };
 use host::ServerProcess;
 use mysql::OptsBuilder;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use workload::Dialect;
 
-/// The database of a private server: sysbench's usual one, so that either finds the other's tables.
+/// The database of a private server: sysbench's default, so that either finds the other's tables.
 pub(crate) const DATABASE: &str = "sbtest";
 
 /// Where a server is reached.
 #[derive(Clone, Debug)]
 pub enum Endpoint {
-    /// A private MariaDB.
+    /// A private MariaDB or MySQL.
     MySqlSocket {
         /// Its socket.
         socket: PathBuf,
@@ -76,7 +77,7 @@ pub struct Running {
     process: Option<ServerProcess>,
     /// Where it is reached.
     pub endpoint: Endpoint,
-    log: Option<PathBuf>,
+    log: Option<Log>,
     /// `mariadb`, `postgresql`, `mysql`: what its counters and settings begin with.
     pub name: &'static str,
 }
@@ -85,13 +86,13 @@ impl Running {
     pub(crate) fn private(
         process: ServerProcess,
         endpoint: Endpoint,
-        log: PathBuf,
+        log: Log,
         name: &'static str,
     ) -> Running {
         Running { process: Some(process), endpoint, log: Some(log), name }
     }
 
-    /// One that is not ours.
+    /// One that Spindle did not start.
     pub fn foreign(endpoint: Endpoint) -> Running {
         let name = match endpoint.dialect() {
             Dialect::MySql => "mysql",
@@ -100,13 +101,13 @@ impl Running {
         Running { process: None, endpoint, log: None, name }
     }
 
-    /// Its number, where it is ours.
+    /// Its process id; `None` for a server that Spindle did not start.
     pub fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ServerProcess::pid)
     }
 
-    pub(crate) fn log(&self) -> Option<&Path> {
-        self.log.as_deref()
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.log.as_ref()
     }
 
     pub(crate) fn into_process(self) -> Option<ServerProcess> {
@@ -128,41 +129,23 @@ impl Running {
         session.script(&format!("CREATE DATABASE {DATABASE}")).map_err(told())
     }
 
-    /// What it says of trouble, or last.
+    /// What its log says of trouble, or last.
     pub fn words(&self) -> String {
         match &self.log {
-            Some(log) => log::trouble(log).unwrap_or_else(|| log::last_words(log)),
-            None => "its log is not ours to read".to_owned(),
+            Some(log) => log.words(),
+            None => "Spindle does not read the log of a server that it did not start".to_owned(),
         }
     }
 
-    /// Trouble that it told of in its log.
+    /// Trouble that its log tells of.
     pub fn trouble(&self) -> Option<String> {
-        log::trouble(self.log.as_deref()?)
+        self.log.as_ref()?.trouble()
     }
 
-    /// What its variables of these names are now.
+    /// What its variables of these names are now, each with the server's name before its own.
     pub fn variables(&self, names: &[String]) -> Result<Vec<(String, String)>, SqlError> {
-        let mut session = self.endpoint.connect()?;
-        let list: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-        let list = list.join(", ");
-        let rows = session.ask(&match session.dialect() {
-            Dialect::MySql => format!("SHOW GLOBAL VARIABLES WHERE variable_name IN ({list})"),
-            Dialect::PostgreSql => format!(
-                "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({list})"
-            ),
-        })?;
-        let mut found: Vec<(String, String)> = rows
-            .into_iter()
-            .filter_map(|row| match row.as_slice() {
-                [Some(name), value] => Some((
-                    format!("{}.{}", self.name, name.to_lowercase()),
-                    value.clone().unwrap_or_default(),
-                )),
-                _ => None,
-            })
-            .collect();
-        found.sort_unstable();
-        Ok(found)
+        let variables = self.endpoint.connect()?.variables(names)?;
+        let named = |(name, value)| (format!("{}.{name}", self.name), value);
+        Ok(variables.into_iter().map(named).collect())
     }
 }

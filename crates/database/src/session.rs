@@ -3,6 +3,7 @@
 pub mod mysql;
 pub mod postgresql;
 
+use crate::ServerCounters;
 use record::Queries;
 use workload::Dialect;
 
@@ -42,6 +43,15 @@ pub trait Session: Send {
         columns: &str,
         next: &mut dyn FnMut(&mut RowWriter) -> bool,
     ) -> Result<(), SqlError>;
+
+    /// The server's own counters; none where it does not answer.
+    fn counters(&mut self) -> ServerCounters;
+
+    /// What the server's variables of these names are now, by their names in small letters.
+    fn variables(&mut self, names: &[String]) -> Result<Vec<(String, String)>, SqlError>;
+
+    /// The tables in the database.
+    fn tables(&mut self) -> Result<Vec<String>, SqlError>;
 
     /// Statements sent so far; begins anew.
     fn take_queries(&mut self) -> Queries;
@@ -205,6 +215,24 @@ impl RowWriter {
             }
         }
     }
+}
+
+/// Names as a list of SQL strings; the names that this crate asks for hold no quotes.
+fn quoted_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// Rows of a name and a value; the value of a NULL is empty.
+fn pairs(rows: Vec<Vec<Option<String>>>) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = rows
+        .into_iter()
+        .filter_map(|row| match row.as_slice() {
+            [Some(name), value] => Some((name.to_lowercase(), value.clone().unwrap_or_default())),
+            _ => None,
+        })
+        .collect();
+    pairs.sort_unstable();
+    pairs
 }
 
 /// What is prepared in a session, and what has been run in it.

@@ -41,7 +41,7 @@ pub trait Client: Send {
 /// A transaction that came through.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
-    /// Its type, by its place in [`Crowd::types`]; none for one that another client completes.
+    /// Its type, by its place in [`Clients::types`]; `None` for one that another client completes.
     pub kind: Option<usize>,
     /// Whether it ended in an intended rollback.
     pub rolled_back: bool,
@@ -49,11 +49,59 @@ pub struct Done {
     pub since: Option<Instant>,
 }
 
+/// A kind of work: its data, its clients, what must hold after a trial.
+///
+/// To add one: a file in `workloads/` with a type that implements this, a variant of
+/// [`workload::DatabaseKind`] with its line in [`of`], and a page in `docs/reference/workloads/`.
+pub trait DatabaseWorkload {
+    /// What is loaded, in words that are equal for equal data; the storage engine follows them.
+    fn data(&self, job: &DatabaseJob) -> String;
+
+    /// The tables, for people and for removing them.
+    fn tables(&self, job: &DatabaseJob) -> Vec<String>;
+
+    /// Makes the tables.
+    fn create(&self, session: &mut dyn Session, shape: &Shape, seed: u64) -> Result<(), SqlError>;
+
+    /// What can be loaded side by side.
+    fn parts(&self, job: &DatabaseJob, seed: u64) -> Vec<Part>;
+
+    /// What follows once all is loaded: indexes, statistics.
+    fn finish(&self, session: &mut dyn Session, job: &DatabaseJob) -> Result<(), SqlError>;
+
+    /// Connects and prepares the clients of a trial.
+    fn clients(
+        &'static self,
+        job: &DatabaseJob,
+        endpoint: &Endpoint,
+        clients: u32,
+        seed: u64,
+    ) -> Result<Clients, SqlError>;
+
+    /// What must hold in the data after a trial.
+    fn check(&self, _job: &DatabaseJob, _endpoint: &Endpoint) -> Result<Vec<Check>, SqlError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The implementation of each kind.
+pub(crate) fn of(kind: DatabaseKind) -> &'static dyn DatabaseWorkload {
+    match kind {
+        DatabaseKind::OltpReadOnly => &oltp::Oltp { types: ["oltp_read_only"] },
+        DatabaseKind::OltpWriteOnly => &oltp::Oltp { types: ["oltp_write_only"] },
+        DatabaseKind::OltpReadWrite => &oltp::Oltp { types: ["oltp_read_write"] },
+        DatabaseKind::OltpPointSelect => &oltp::Oltp { types: ["oltp_point_select"] },
+        DatabaseKind::OltpInsert => &oltp::Oltp { types: ["oltp_insert"] },
+        DatabaseKind::Tpcc => &tpcc::Tpcc,
+        DatabaseKind::Insert => &insert::MultiIndexInsert,
+    }
+}
+
 /// All clients of a trial.
-pub struct Crowd {
+pub struct Clients {
     /// Those whose number the user chose.
-    pub clients: Vec<Box<dyn Client>>,
-    /// Those that do what the others hand on.
+    pub measured: Vec<Box<dyn Client>>,
+    /// Those that do what the measured ones defer.
     pub helpers: Vec<Box<dyn Client>>,
     /// Names of the types of transactions.
     pub types: &'static [&'static str],
@@ -61,21 +109,16 @@ pub struct Crowd {
     pub audit: Option<Arc<tpcc::Audit>>,
 }
 
-impl Crowd {
-    /// Connects and prepares all.
-    pub fn gather(
+impl Clients {
+    /// Connects and prepares the clients of a job.
+    pub fn connect(
         job: &DatabaseJob,
         endpoint: &Endpoint,
         clients: u32,
         seed: u64,
-    ) -> Result<Crowd, DatabaseError> {
-        let gathered = match job.kind {
-            DatabaseKind::Tpcc => tpcc::crowd(job, endpoint, clients, seed),
-            DatabaseKind::Insert => insert::crowd(job, endpoint, clients, seed),
-            _ => oltp::crowd(job, endpoint, clients, seed),
-        };
-        gathered.map_err(|error| {
-            let message = format!("a client: {error}");
+    ) -> Result<Clients, DatabaseError> {
+        of(job.kind).clients(job, endpoint, clients, seed).map_err(|error| {
+            let message = format!("a client could not begin: {error}");
             DatabaseError::of_client(error, message)
         })
     }
@@ -98,61 +141,31 @@ impl Shape {
 
     /// In words that are equal for equal data.
     pub fn key(&self) -> String {
-        let job = &self.job;
-        let engine = self.engine;
-        match job.kind {
-            DatabaseKind::Tpcc => format!("tpcc, {} warehouses, {engine}", job.warehouses),
-            DatabaseKind::Insert => {
-                format!("insert, {} rows of 0..{}, {engine}", job.prefill, job.span)
-            }
-            _ => format!("oltp, {} tables of {} rows, {engine}", job.tables, job.rows),
-        }
+        format!("{}, {}", of(self.job.kind).data(&self.job), self.engine)
     }
 
-    /// The tables, for people and for taking them away.
+    /// The tables, for people and for removing them.
     pub fn tables(&self) -> Vec<String> {
-        match self.job.kind {
-            DatabaseKind::Tpcc => tpcc::schema::TABLES.map(str::to_owned).to_vec(),
-            DatabaseKind::Insert => vec![insert::TABLE.to_owned()],
-            _ => (1..=self.job.tables).map(|n| format!("sbtest{n}")).collect(),
-        }
+        of(self.job.kind).tables(&self.job)
     }
 
     /// Makes the tables.
     pub(crate) fn create(&self, session: &mut dyn Session, seed: u64) -> Result<(), SqlError> {
-        match self.job.kind {
-            DatabaseKind::Tpcc => tpcc::schema::create(session, seed),
-            DatabaseKind::Insert => insert::create(session, self.engine),
-            _ => oltp::create(session, self.job.tables, self.engine),
-        }
+        of(self.job.kind).create(session, self, seed)
     }
 
     /// What can be loaded side by side.
     pub(crate) fn parts(&self, seed: u64) -> Vec<Part> {
-        match self.job.kind {
-            DatabaseKind::Tpcc => tpcc::load::parts(self.job.warehouses, seed),
-            DatabaseKind::Insert => insert::parts(self.job.prefill, self.job.span, seed),
-            _ => oltp::parts(self.job.tables, self.job.rows, seed),
-        }
+        of(self.job.kind).parts(&self.job, seed)
     }
 
     /// What follows once all is loaded: indexes, statistics.
     pub(crate) fn finish(&self, session: &mut dyn Session) -> Result<(), SqlError> {
-        match self.job.kind {
-            DatabaseKind::Tpcc => tpcc::schema::finish(session),
-            DatabaseKind::Insert => Ok(()),
-            _ => oltp::finish(session, self.job.tables),
-        }
+        of(self.job.kind).finish(session, &self.job)
     }
 }
 
-/// What holds in the data after a trial.
+/// What must hold in the data after a trial.
 pub fn check_data(job: &DatabaseJob, endpoint: &Endpoint) -> Result<Vec<Check>, SqlError> {
-    match job.kind {
-        DatabaseKind::Tpcc => {
-            let mut session = endpoint.connect()?;
-            tpcc::conditions::check(session.as_mut(), job.all_checks)
-        }
-        _ => Ok(Vec::new()),
-    }
+    of(job.kind).check(job, endpoint)
 }

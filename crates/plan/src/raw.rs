@@ -2,7 +2,7 @@
 
 use crate::RawPublished;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{ClientKind, Job, Pattern, Rate, SyncMode};
 use workload::{DatabaseJob, EngineKind, IoPriority};
@@ -43,6 +43,8 @@ pub struct RawPlan {
     pub use_existing: bool,
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
+    /// The program of the private database server, where it is not to be looked for.
+    pub server_program: Option<PathBuf>,
     /// A recorded trace in place of the job.
     pub replay: Option<workload::Replay>,
     /// Keep the event logs of the first round: in the simulated world.
@@ -142,6 +144,7 @@ impl RawPlan {
             confirm: over.confirm.or(self.confirm),
             use_existing: over.use_existing || self.use_existing,
             workload: over.workload.or(self.workload),
+            server_program: over.server_program.or(self.server_program),
             job,
             replay: over.replay.or(self.replay),
             events: over.events.or(self.events),

@@ -188,6 +188,7 @@ impl RawPlan {
             background: self.background.clone(),
             database: self.workload.clone(),
             replay: self.replay.clone(),
+            server_program: self.server_program.clone(),
             ..Workload::default()
         };
         let mut engine = self.engine.unwrap_or_default();

@@ -8,7 +8,7 @@
 use crate::{Caveat, Environment, WorldKind};
 use plan::{Cell, DroppedFactor, Factor, Level, Plan, Published, Refusal, RefusedCell, Timing};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{ClientKind, EngineKind, Job, Replay, WordError, Workload};
 
@@ -44,6 +44,8 @@ struct WorkloadForm {
     database: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayForm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    server_program: Option<PathBuf>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     variables: BTreeMap<String, String>,
 }
@@ -241,6 +243,7 @@ impl From<&Workload> for WorkloadForm {
                 format: replay.format.clone(),
                 skip_bad: replay.skip_bad,
             }),
+            server_program: workload.server_program.clone(),
             variables: workload.variables.clone(),
         }
     }
@@ -262,6 +265,7 @@ impl TryFrom<WorkloadForm> for Workload {
             background: form.background.map(Job::try_from).transpose()?,
             database: form.database.map(|word| word.parse()).transpose()?,
             replay: form.replay.map(replay).transpose()?,
+            server_program: form.server_program,
             variables: form.variables,
         })
     }

@@ -2,12 +2,12 @@
 //!
 //! The same words stand for a real server's work and for a model of it.
 
-use crate::{Dialect, Distribution, Rate, Server, StorageEngine, WordError, word_serde};
+use crate::{Distribution, Rate, Server, StorageEngine, WordError, word_serde};
 use std::{fmt, str::FromStr};
 use units::Bytes;
 
 /// The kinds of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::VariantArray)]
 pub enum DatabaseKind {
     /// sysbench's reads in a transaction.
     OltpReadOnly,
@@ -27,15 +27,7 @@ pub enum DatabaseKind {
 
 impl DatabaseKind {
     /// All, in the order in which to list them.
-    pub const ALL: [DatabaseKind; 7] = [
-        DatabaseKind::OltpReadOnly,
-        DatabaseKind::OltpWriteOnly,
-        DatabaseKind::OltpReadWrite,
-        DatabaseKind::OltpPointSelect,
-        DatabaseKind::OltpInsert,
-        DatabaseKind::Tpcc,
-        DatabaseKind::Insert,
-    ];
+    pub const ALL: &'static [DatabaseKind] = <DatabaseKind as strum::VariantArray>::VARIANTS;
 
     /// Whether it runs on sysbench's tables.
     pub fn is_oltp(self) -> bool {
@@ -60,7 +52,7 @@ impl fmt::Display for DatabaseKind {
 impl FromStr for DatabaseKind {
     type Err = WordError;
     fn from_str(text: &str) -> Result<Self, WordError> {
-        DatabaseKind::ALL.into_iter().find(|kind| kind.to_string() == text).ok_or_else(|| {
+        DatabaseKind::ALL.iter().copied().find(|kind| kind.to_string() == text).ok_or_else(|| {
             let all: Vec<String> = DatabaseKind::ALL.iter().map(ToString::to_string).collect();
             WordError::new(format!(
                 "workload '{text}' is not known: there are {}, with keys such as \
@@ -189,13 +181,8 @@ impl DatabaseJob {
 
     /// About how much disk a trial may take in all: the data, what grows and the server's logs.
     pub fn room(&self) -> Bytes {
-        let logs = match self.server.dialect() {
-            Dialect::MySql => Bytes::from_mib(512),
-            // Up to max_wal_size, and a checkpoint's worth above it.
-            Dialect::PostgreSql => Bytes::from_mib(1536),
-        };
         let data = self.data_size();
-        Bytes(data.0 / 10 * 13) + logs
+        Bytes(data.0 / 10 * 13) + self.server.logs()
     }
 
     /// Why this can be run nowhere, or nothing.
@@ -225,10 +212,19 @@ impl DatabaseJob {
             ));
         }
         if let Some(engine) = self.engine {
-            if self.server.dialect() == Dialect::PostgreSql {
+            let engines = self.server.engines();
+            if engines.is_empty() {
                 return wrong(format!(
                     "engine={engine} is MariaDB's and MySQL's; {} has no storage engines",
                     self.server
+                ));
+            }
+            if !engines.contains(&engine) {
+                let names: Vec<String> = engines.iter().map(ToString::to_string).collect();
+                return wrong(format!(
+                    "engine={engine} is not supported by {}: write {}",
+                    self.server,
+                    names.join(" or ")
                 ));
             }
             if self.kind == DatabaseKind::Tpcc && !engine.is_transactional() {

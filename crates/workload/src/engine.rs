@@ -4,7 +4,7 @@ use crate::{WordError, word_serde};
 use std::{fmt, str::FromStr};
 
 /// What moves a job's bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::VariantArray)]
 pub enum EngineKind {
     /// io_uring, one ring a client: any depth.
     #[default]
@@ -19,15 +19,14 @@ pub enum EngineKind {
 
 impl EngineKind {
     /// Every engine, in the order in which to list them.
-    pub const ALL: [EngineKind; 4] =
-        [EngineKind::IoUring, EngineKind::Sync, EngineKind::Fio, EngineKind::Null];
+    pub const ALL: &'static [EngineKind] = <EngineKind as strum::VariantArray>::VARIANTS;
 }
 
 /// `io_uring`, `sync`, `fio`, `null`.
 impl FromStr for EngineKind {
     type Err = WordError;
     fn from_str(text: &str) -> Result<Self, WordError> {
-        EngineKind::ALL.into_iter().find(|engine| engine.to_string() == text).ok_or_else(|| {
+        EngineKind::ALL.iter().copied().find(|engine| engine.to_string() == text).ok_or_else(|| {
             WordError::new(format!(
                 "engine '{text}' is not known: write io_uring, sync, fio or null"
             ))
@@ -54,7 +53,7 @@ mod tests {
 
     #[test]
     fn engines_read_back_as_written() {
-        for engine in EngineKind::ALL {
+        for engine in EngineKind::ALL.iter().copied() {
             assert_eq!(engine.to_string().parse(), Ok(engine));
         }
         let error = "libaio".parse::<EngineKind>().unwrap_err().to_string();

@@ -37,7 +37,7 @@ pub use progress::{Live, Phase};
 pub use rate::{Arrivals, Rate};
 pub use replay::{Replay, ReplayMode};
 pub use schedule::Schedule;
-pub use server::{Dialect, Server, StorageEngine};
+pub use server::{Dialect, PrivateServer, Server, ServerSpec, StorageEngine};
 pub use sync::{AfterWrite, OpenSync, SyncMode};
 pub use word::WordError;
 pub use workload::Workload;

@@ -3,7 +3,7 @@
 
 use crate::{DatabaseJob, Job, Rate, Replay};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 /// The job that is measured and the one that may run beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct Workload {
     /// outstanding where the trace is replayed as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
+    /// The program of the private database server; without it, it is looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_program: Option<PathBuf>,
     /// The database server's variables, by its own names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,

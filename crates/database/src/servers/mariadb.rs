@@ -1,10 +1,14 @@
 //! A private MariaDB: `mariadbd` with a configuration of its own and no network.
 
-use crate::{
-    Catalog, DatabaseError, Place, Settings,
-    server::{Purpose, output, program},
+use super::{
+    Search,
+    my_option_file::{self, Caches, Vendor, Version, as_root},
 };
-use std::{collections::BTreeMap, fs, io, path::PathBuf, process::Command};
+use crate::{
+    Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
+    server::{Purpose, ServerKind, Sizes, Stop, StopSignal, signal},
+};
+use std::{collections::BTreeMap, io, path::PathBuf, process::Command};
 use units::Bytes;
 use workload::{DatabaseJob, StorageEngine};
 
@@ -12,12 +16,11 @@ use workload::{DatabaseJob, StorageEngine};
 pub struct MariaDb {
     server: PathBuf,
     install: PathBuf,
-    /// `MariaDB 10.11.14`.
-    pub title: String,
+    title: String,
 }
 
 /// Variables that data are made with.
-pub const SHAPING: &[&str] = &[
+const MADE_WITH: &[&str] = &[
     "aria_block_size",
     "character_set_server",
     "collation_server",
@@ -34,77 +37,61 @@ pub const SHAPING: &[&str] = &[
     "myisam_block_size",
 ];
 
-/// What keeps the server apart from all others.
-const OWN: &[&str] = &[
-    "bind_address",
-    "datadir",
-    "log_error",
-    "pid_file",
-    "port",
-    "skip_networking",
-    "socket",
-    "user",
-];
+/// Options of Spindle's that some versions do not have.
+const OPTIONAL: &[&str] = &["query_cache_type"];
 
-/// The server's own cache when nothing is said: what it is by default.
-const CACHE_USUAL: Bytes = Bytes::from_mib(128);
+/// Signs of trouble in the log: trials with one of them do not count.
+const SIGNS: &[&str] =
+    &["[ERROR]", "orrupt", "Assertion failure", "got signal", "No space left", "disk is full"];
 
 impl MariaDb {
     /// Finds them.
-    pub fn find() -> Result<MariaDb, DatabaseError> {
-        let missing = |what: &str| {
-            DatabaseError::Usage(format!(
-                "{what} is not here: install the package mariadb-server (Spindle needs no running \
-                 service: it may be disabled), or name another server"
-            ))
-        };
-        let server = program("mariadbd", &[]).ok_or_else(|| missing("mariadbd"))?;
-        let install =
-            program("mariadb-install-db", &[]).ok_or_else(|| missing("mariadb-install-db"))?;
-        let version = output(Command::new(&server).arg("--version"))?;
-        // mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu …
-        let version = version.split_once("Ver ").map_or("", |(_, rest)| rest);
-        let version = version.split('-').next().unwrap_or_default();
-        Ok(MariaDb { server, install, title: format!("MariaDB {version}") })
+    pub fn find(search: &Search<'_>) -> Result<MariaDb, DatabaseError> {
+        let missing = |program| DatabaseError::NotInstalled { program, package: "mariadb-server" };
+        let server = search.server(&["mariadbd"], &[])?.ok_or_else(|| missing("mariadbd"))?;
+        let version = Version::of(&server)?;
+        if version.vendor != Vendor::MariaDb {
+            return Err(DatabaseError::OtherServer {
+                program: server,
+                is: version.title(),
+                wanted: "mariadb",
+                server: "mysql",
+            });
+        }
+        let install = search
+            .companion("mariadb-install-db", &[])
+            .ok_or_else(|| missing("mariadb-install-db"))?;
+        Ok(MariaDb { server, install, title: version.title() })
     }
 
-    /// The table of names and defaults at the end of its help.
-    pub fn catalog(&self) -> Result<Catalog, DatabaseError> {
+    fn bare(&self) -> Command {
         let mut command = Command::new(&self.server);
-        let help = output(command.args(["--no-defaults", "--verbose", "--help"]).args(as_root()))?;
-        let table = help.lines().skip_while(|line| !line.starts_with("-----")).skip(1);
-        let variables = table
-            .take_while(|line| !line.trim().is_empty())
-            .filter_map(|line| {
-                let (name, value) = line.split_once(' ')?;
-                Some((name.replace('-', "_"), value.trim().to_owned()))
-            })
-            .collect();
-        Ok(Catalog { server: self.title.clone(), variables, own: OWN })
+        command.arg("--no-defaults").args(as_root());
+        command
+    }
+}
+
+impl ServerKind for MariaDb {
+    fn title(&self) -> &str {
+        &self.title
     }
 
-    /// What the server says to a value when it only prints its help.
-    pub fn refuse_value(&self, name: &str, value: &str) -> Option<String> {
-        let mut command = Command::new(&self.server);
-        command.arg("--no-defaults").arg(format!("--{name}={value}"));
-        let ended = command.args(["--verbose", "--help"]).args(as_root()).output().ok()?;
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let complaint = said.lines().find(|line| {
-            line.contains("[ERROR]") || (line.contains("[Warning]") && line.contains("adjusted"))
-        });
-        let complaint = match (complaint, ended.status.success()) {
-            (None, true) => return None,
-            (Some(line), _) => line.rsplit_once("] ").map_or(line, |(_, words)| words).trim(),
-            (None, false) => said.lines().next_back().unwrap_or("it gives no reason").trim(),
-        };
-        Some(format!("{} would not take {name}={value}: {complaint}", self.title))
+    fn catalog(&self) -> Result<Catalog, DatabaseError> {
+        my_option_file::catalog(self.bare(), &self.title)
     }
 
-    /// Makes an empty data directory.
-    pub fn installation(
+    fn check_value(&self, name: &str, value: &str) -> Result<(), VariableError> {
+        my_option_file::check_value(self.bare(), &self.title, name, value)
+    }
+
+    fn made_with(&self) -> &'static [&'static str] {
+        MADE_WITH
+    }
+
+    fn initialise(
         &self,
         place: &Place,
-        shaping: &BTreeMap<String, String>,
+        made_with: &BTreeMap<String, String>,
     ) -> io::Result<Command> {
         let mut command = Command::new(&self.install);
         command
@@ -114,87 +101,79 @@ impl MariaDb {
             .arg(format!("--tmpdir={}", place.run.display()))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             .args(as_root());
-        for (name, value) in shaping.iter().filter(|(name, _)| *name != "default_storage_engine") {
+        for (name, value) in made_with.iter().filter(|(name, _)| *name != "default_storage_engine")
+        {
             command.arg(format!("--{name}={value}"));
         }
         Ok(command)
     }
 
-    /// Starts it on data that are there.
-    pub fn command(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
-        let mut text = "[mariadbd]\n".to_owned();
-        for (name, value) in settings {
-            text += &format!("{name} = {value}\n");
-        }
-        for (name, path) in [
-            ("datadir", &place.data),
-            ("socket", &place.run.join("socket")),
-            ("tmpdir", &place.run),
+    /// All that a comparison rests on is named, though most of it is what 10.11 does anyway.
+    fn settings(
+        &self,
+        purpose: Purpose,
+        job: &DatabaseJob,
+        clients: u32,
+        engine: StorageEngine,
+    ) -> Settings {
+        let loading = purpose == Purpose::Loading;
+        let caches = Caches::of(purpose, job, engine);
+        let [durable, doublewrite] = if loading { ["0", "0"] } else { ["1", "1"] };
+        let mut settings: Settings = [
+            ("skip_networking", "1"),
+            ("skip_log_bin", "1"),
+            ("sync_binlog", "0"),
+            ("innodb_flush_log_at_trx_commit", durable),
+            ("innodb_doublewrite", doublewrite),
+            ("innodb_io_capacity", if loading { "20000" } else { "200" }),
+            // A pool that is filled from a file on the side is no property of the storage.
+            ("innodb_buffer_pool_dump_at_shutdown", "0"),
+            ("innodb_buffer_pool_load_at_startup", "0"),
+            ("performance_schema", "0"),
+            ("query_cache_type", "0"),
+            ("delay_key_write", "OFF"),
+            // A connection prepares each statement for each table.
+            ("max_prepared_stmt_count", "1048576"),
+            ("table_open_cache", "4000"),
+            ("max_allowed_packet", "16777216"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        settings.push(("max_connections".to_owned(), (clients + clients / 10 + 32).to_string()));
+        for (name, size) in [
+            ("innodb_buffer_pool_size", caches.innodb),
+            ("key_buffer_size", caches.myisam),
+            ("aria_pagecache_buffer_size", caches.aria),
         ] {
-            text += &format!("{name} = {}\n", path.display());
+            settings.push((name.to_owned(), size.0.to_string()));
         }
-        text += &format!("pid_file = {}\n", place.run.join("pid").display());
-        let path = place.run.join("my.cnf");
-        fs::write(&path, text)?;
+        settings
+    }
+
+    fn start(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
+        let file = my_option_file::write(place, "mariadbd", settings, OPTIONAL)?;
         let mut command = Command::new(&self.server);
-        command.arg(format!("--defaults-file={}", path.display())).args(as_root());
+        command.arg(format!("--defaults-file={}", file.display())).args(as_root());
         Ok(command)
     }
-}
 
-/// The server asks for its user's name before it runs as root.
-fn as_root() -> Option<&'static str> {
-    rustix::process::geteuid().is_root().then_some("--user=root")
-}
+    fn endpoint(&self, place: &Place) -> Endpoint {
+        Endpoint::MySqlSocket { socket: place.run.join("socket") }
+    }
 
-/// What it is told beside the user's variables: all that a comparison rests on is named, though most
-/// of it is what 10.11 does anyway.
-pub(crate) fn settings(
-    purpose: Purpose,
-    job: &DatabaseJob,
-    clients: u32,
-    variables: &BTreeMap<String, String>,
-) -> Settings {
-    let engine = job.engine.or_else(|| variables.get("default_storage_engine")?.parse().ok());
-    let loading = purpose == Purpose::Loading;
-    let mut cache = job.buffer_pool.unwrap_or(CACHE_USUAL);
-    if loading {
-        // Random keys come in as fast as their indexes fit in memory.
-        cache = cache.max(job.data_size().clamp(Bytes::from_mib(256), Bytes::from_gib(1)));
+    fn stop(&self, how: Stop) -> StopSignal {
+        StopSignal::new(how, signal::TERM, signal::KILL)
     }
-    let (pool, keys, aria) = match engine {
-        None | Some(StorageEngine::InnoDb) => (cache, CACHE_USUAL, CACHE_USUAL),
-        Some(StorageEngine::MyIsam) => (CACHE_USUAL, cache, CACHE_USUAL),
-        Some(StorageEngine::Aria) => (CACHE_USUAL, CACHE_USUAL, cache),
-    };
-    let [durable, doublewrite] = if loading { ["0", "0"] } else { ["1", "1"] };
-    let mut settings: Settings = [
-        ("skip_networking", "1"),
-        ("skip_log_bin", "1"),
-        ("sync_binlog", "0"),
-        ("innodb_flush_log_at_trx_commit", durable),
-        ("innodb_doublewrite", doublewrite),
-        ("innodb_io_capacity", if loading { "20000" } else { "200" }),
-        // A pool that is filled from a file on the side is no property of the storage.
-        ("innodb_buffer_pool_dump_at_shutdown", "0"),
-        ("innodb_buffer_pool_load_at_startup", "0"),
-        ("performance_schema", "0"),
-        ("query_cache_type", "0"),
-        ("delay_key_write", "OFF"),
-        // A connection prepares each statement for each table.
-        ("max_prepared_stmt_count", "1048576"),
-        ("table_open_cache", "4000"),
-        ("max_allowed_packet", "16777216"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into();
-    settings.push(("max_connections".to_owned(), (clients + clients / 10 + 32).to_string()));
-    for (name, size) in [
-        ("innodb_buffer_pool_size", pool),
-        ("key_buffer_size", keys),
-        ("aria_pagecache_buffer_size", aria),
-    ] {
-        settings.push((name.to_owned(), size.0.to_string()));
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            default_cache: my_option_file::DEFAULT_CACHE,
+            memory_beside: Bytes::from_mib(160),
+            disk_beside: Bytes::from_mib(300),
+        }
     }
-    settings
+
+    fn signs_of_trouble(&self) -> &'static [&'static str] {
+        SIGNS
+    }
 }

@@ -1,35 +1,35 @@
 //! A private PostgreSQL: `postgres` with a configuration of its own and no network.
 
+use super::Search;
 use crate::{
-    Catalog, DatabaseError, Endpoint, Place, Settings,
-    server::{Purpose, output, program, whole_kib},
+    Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
+    server::{Purpose, ServerKind, Sizes, Stop, StopSignal, output, signal},
 };
-use host::{Host, User};
+use host::User;
 use std::{
     collections::BTreeMap,
     fs, io,
     os::unix::fs::{PermissionsExt, chown},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
 };
 use units::Bytes;
-use workload::DatabaseJob;
+use workload::{DatabaseJob, StorageEngine};
 
 /// Its programs.
 pub struct PostgreSql {
     server: PathBuf,
     install: PathBuf,
-    /// `PostgreSQL 15.14`.
-    pub title: String,
+    title: String,
     /// Whom it runs as: it refuses root.
-    pub user: Option<User>,
+    user: Option<User>,
 }
 
 /// What a data directory is made with; both are read-only variables of a running server.
-pub const SHAPING: &[&str] = &["data_checksums", "wal_segment_size"];
+const MADE_WITH: &[&str] = &["data_checksums", "wal_segment_size"];
 
-/// What keeps the server apart from all others.
-const OWN: &[&str] = &[
+/// Variables that Spindle sets itself, because they keep the server apart from all others.
+const RESERVED: &[&str] = &[
     "config_file",
     "data_directory",
     "external_pid_file",
@@ -41,14 +41,26 @@ const OWN: &[&str] = &[
 ];
 
 /// `shared_buffers` when nothing is said: what initdb chooses where it can.
-const CACHE_USUAL: Bytes = Bytes::from_mib(128);
+const DEFAULT_CACHE: Bytes = Bytes::from_mib(128);
+
+/// Signs of trouble in the log: trials with one of them do not count.
+const SIGNS: &[&str] = &[
+    "orrupt",
+    "PANIC:",
+    "invalid page",
+    "No space left",
+    "could not extend",
+    "could not write",
+    "could not fsync",
+    "was terminated by signal",
+];
 
 /// The superuser's name, which initdb makes.
 pub(crate) const SUPERUSER: &str = "postgres";
 
 impl PostgreSql {
     /// Finds them: Debian keeps them apart by version, the newest counts.
-    pub fn find(host: &Host) -> Result<PostgreSql, DatabaseError> {
+    pub fn find(search: &Search<'_>) -> Result<PostgreSql, DatabaseError> {
         let mut folders: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
             .into_iter()
             .flatten()
@@ -60,69 +72,29 @@ impl PostgreSql {
             .collect();
         folders.sort_unstable_by(|a, b| b.cmp(a));
         let folders: Vec<PathBuf> = folders.into_iter().map(|(_, folder)| folder).collect();
-        let missing = |what: &str| {
-            DatabaseError::Usage(format!(
-                "{what} is not here: install the package postgresql (Spindle needs no running \
-                 service: it may be disabled), or name another server"
-            ))
-        };
-        let server = program("postgres", &folders).ok_or_else(|| missing("postgres"))?;
-        let install = program("initdb", &folders).ok_or_else(|| missing("initdb"))?;
-        let version = output(Command::new(&server).arg("--version"))?;
-        let version = version.split_whitespace().nth(2).unwrap_or_default();
+        let missing = |program| DatabaseError::NotInstalled { program, package: "postgresql" };
+        let server = search.server(&["postgres"], &folders)?.ok_or_else(|| missing("postgres"))?;
+        let text = output(Command::new(&server).arg("--version"))?;
+        // postgres (PostgreSQL) 18.6 (Debian 18.6-1)
+        let version = text
+            .split_once("(PostgreSQL) ")
+            .and_then(|(_, rest)| rest.split_whitespace().next())
+            .ok_or_else(|| DatabaseError::UnknownVersion {
+                program: server.clone(),
+                text: text.trim().to_owned(),
+            })?
+            .to_owned();
+        let install = search.companion("initdb", &folders).ok_or_else(|| missing("initdb"))?;
         let user = match rustix::process::geteuid().is_root() {
             false => None,
             true => {
-                let found =
-                    ["postgres", "nobody"].into_iter().find_map(|name| User::named(host, name));
-                Some(found.ok_or_else(|| {
-                    DatabaseError::Usage(
-                        "PostgreSQL refuses to run as root, and there is neither a user postgres \
-                         nor nobody: run Spindle as another user"
-                            .to_owned(),
-                    )
-                })?)
+                let found = ["postgres", "nobody"]
+                    .into_iter()
+                    .find_map(|name| User::named(search.host, name));
+                Some(found.ok_or(DatabaseError::NoUserForServer)?)
             }
         };
         Ok(PostgreSql { server, install, title: format!("PostgreSQL {version}"), user })
-    }
-
-    /// Its own list; `data_checksums` and the like, which it only shows, are in it too.
-    pub fn catalog(&self) -> Result<Catalog, DatabaseError> {
-        // It refuses root before it looks at its arguments.
-        let text = output(self.as_user(Command::new(&self.server)).arg("--describe-config"))?;
-        let variables = text
-            .lines()
-            .filter_map(|line| {
-                let mut fields = line.split('\t');
-                let name = fields.next()?.trim();
-                Some((name.to_owned(), fields.nth(3).unwrap_or_default().to_owned()))
-            })
-            .filter(|(name, _)| !name.is_empty())
-            .chain(SHAPING.iter().map(|name| ((*name).to_owned(), String::new())))
-            .collect();
-        Ok(Catalog { server: self.title.clone(), variables, own: OWN })
-    }
-
-    /// Whether the value is of the variable's type and range, as its own list has them.
-    pub fn refuse_value(&self, name: &str, value: &str) -> Option<String> {
-        if SHAPING.contains(&name) {
-            return None;
-        }
-        // Without a data directory it complains of that after it has looked at the value.
-        let mut command = self.as_user(Command::new(&self.server));
-        command.args(["-D", "/nonexistent", "-c"]).arg(format!("{name}={value}"));
-        let ended = command.args(["-C", name]).output().ok()?;
-        let said = String::from_utf8_lossy(&ended.stderr);
-        let complaint = said.lines().find(|line| line.contains(name))?;
-        let hint =
-            said.lines().find_map(|line| line.split_once("HINT:")).map(|(_, hint)| hint.trim());
-        let words = complaint.split_once("FATAL:").map_or(complaint, |(_, words)| words).trim();
-        Some(format!(
-            "{} would not take {name}={value}: {words}{}",
-            self.title,
-            hint.map(|hint| format!(" ({})", hint.trim_end_matches('.'))).unwrap_or_default()
-        ))
     }
 
     fn as_user(&self, mut command: Command) -> Command {
@@ -133,12 +105,72 @@ impl PostgreSql {
         command.current_dir("/");
         command
     }
+}
 
-    /// Makes an empty data directory.
-    pub fn installation(
+impl ServerKind for PostgreSql {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn user(&self) -> Option<&User> {
+        self.user.as_ref()
+    }
+
+    /// Its own list; `data_checksums` and the like, which it only shows, are in it too.
+    fn catalog(&self) -> Result<Catalog, DatabaseError> {
+        // It refuses root before it looks at its arguments.
+        let text = output(self.as_user(Command::new(&self.server)).arg("--describe-config"))?;
+        let variables = text
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split('\t');
+                let name = fields.next()?.trim();
+                Some((name.to_owned(), fields.nth(3).unwrap_or_default().to_owned()))
+            })
+            .filter(|(name, _)| !name.is_empty())
+            .chain(MADE_WITH.iter().map(|name| ((*name).to_owned(), String::new())))
+            .collect();
+        Ok(Catalog { server: self.title.clone(), variables, reserved: RESERVED })
+    }
+
+    /// Whether the value is of the variable's type and range, as its own list has them.
+    fn check_value(&self, name: &str, value: &str) -> Result<(), VariableError> {
+        if MADE_WITH.contains(&name) {
+            return Ok(());
+        }
+        // Without a data directory it complains of that after it has looked at the value.
+        let mut command = self.as_user(Command::new(&self.server));
+        command.args(["-D", "/nonexistent", "-c"]).arg(format!("{name}={value}"));
+        let Ok(ended) = command.args(["-C", name]).output() else { return Ok(()) };
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let Some(complaint) = said.lines().find(|line| line.contains(name)) else {
+            return Ok(());
+        };
+        let hint =
+            said.lines().find_map(|line| line.split_once("HINT:")).map(|(_, hint)| hint.trim());
+        let words = complaint.split_once("FATAL:").map_or(complaint, |(_, words)| words).trim();
+        let hint = hint.map(|hint| format!(" ({})", hint.trim_end_matches('.')));
+        Err(VariableError::Value {
+            server: self.title.clone(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+            complaint: format!("{words}{}", hint.unwrap_or_default()),
+        })
+    }
+
+    fn made_with(&self) -> &'static [&'static str] {
+        MADE_WITH
+    }
+
+    /// initdb takes them; a running server only shows them.
+    fn set_when_made_only(&self) -> bool {
+        true
+    }
+
+    fn initialise(
         &self,
         place: &Place,
-        shaping: &BTreeMap<String, String>,
+        made_with: &BTreeMap<String, String>,
     ) -> io::Result<Command> {
         fs::create_dir(&place.data)?;
         fs::set_permissions(&place.data, fs::Permissions::from_mode(0o700))?;
@@ -156,7 +188,7 @@ impl PostgreSql {
             "--locale=C",
             "--no-sync",
         ]);
-        for (name, value) in shaping {
+        for (name, value) in made_with {
             match name.as_str() {
                 "wal_segment_size" => {
                     let size: Bytes = value.parse().map_err(io::Error::other)?;
@@ -171,8 +203,7 @@ impl PostgreSql {
         Ok(command)
     }
 
-    /// Starts it on data that are there.
-    pub fn command(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
+    fn start(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
         let quoted = |value: &str| value.replace('\'', "''");
         let mut text = String::new();
         for (name, value) in settings {
@@ -198,36 +229,57 @@ impl PostgreSql {
         Ok(command)
     }
 
-    /// Where it listens.
-    pub fn endpoint(&self, run: &Path) -> Endpoint {
-        Endpoint::PostgreSqlSocket { folder: run.to_owned() }
+    /// All that a comparison rests on is named, though most of it is what 15 does anyway.
+    fn settings(
+        &self,
+        purpose: Purpose,
+        job: &DatabaseJob,
+        clients: u32,
+        _engine: StorageEngine,
+    ) -> Settings {
+        let loading = purpose == Purpose::Loading;
+        let durable = if loading { "off" } else { "on" };
+        let cache = job.buffer_pool.unwrap_or(DEFAULT_CACHE);
+        let wal = if loading { "8GB" } else { "1GB" };
+        let mut settings: Settings = [
+            ("fsync", durable),
+            ("synchronous_commit", durable),
+            ("full_page_writes", durable),
+            ("max_wal_size", wal),
+            ("checkpoint_timeout", "5min"),
+            ("autovacuum", "on"),
+            ("wal_level", "replica"),
+            ("max_wal_senders", "0"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        if loading {
+            settings.push(("wal_level".to_owned(), "minimal".to_owned()));
+            settings.push(("maintenance_work_mem".to_owned(), "256MB".to_owned()));
+        }
+        settings.push(("shared_buffers".to_owned(), format!("{}kB", cache.0.div_ceil(1024))));
+        settings.push(("max_connections".to_owned(), (clients + clients / 10 + 32).to_string()));
+        settings
     }
-}
 
-/// What it is told beside the user's variables: all that a comparison rests on is named, though most
-/// of it is what 15 does anyway.
-pub(crate) fn settings(purpose: Purpose, job: &DatabaseJob, clients: u32) -> Settings {
-    let loading = purpose == Purpose::Loading;
-    let durable = if loading { "off" } else { "on" };
-    let cache = job.buffer_pool.unwrap_or(CACHE_USUAL);
-    let wal = if loading { "8GB" } else { "1GB" };
-    let mut settings: Settings = [
-        ("fsync", durable),
-        ("synchronous_commit", durable),
-        ("full_page_writes", durable),
-        ("max_wal_size", wal),
-        ("checkpoint_timeout", "5min"),
-        ("autovacuum", "on"),
-        ("wal_level", "replica"),
-        ("max_wal_senders", "0"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into();
-    if loading {
-        settings.push(("wal_level".to_owned(), "minimal".to_owned()));
-        settings.push(("maintenance_work_mem".to_owned(), "256MB".to_owned()));
+    fn endpoint(&self, place: &Place) -> Endpoint {
+        Endpoint::PostgreSqlSocket { folder: place.run.clone() }
     }
-    settings.push(("shared_buffers".to_owned(), format!("{}kB", whole_kib(cache))));
-    settings.push(("max_connections".to_owned(), (clients + clients / 10 + 32).to_string()));
-    settings
+
+    /// The fast and the immediate shutdown of pg_ctl(1): both leave no shared memory behind.
+    fn stop(&self, how: Stop) -> StopSignal {
+        StopSignal::new(how, signal::INT, signal::QUIT)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            default_cache: DEFAULT_CACHE,
+            memory_beside: Bytes::from_mib(160),
+            disk_beside: Bytes::from_mib(300),
+        }
+    }
+
+    fn signs_of_trouble(&self) -> &'static [&'static str] {
+        SIGNS
+    }
 }

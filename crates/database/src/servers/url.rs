@@ -1,14 +1,11 @@
 //! A server that runs already, named by its URL: it is used as it is, and only the workload's tables
 //! are made in it.
 
-use crate::{DatabaseError, Endpoint, Session, Shape};
+use crate::{DatabaseError, Endpoint, Shape, error::PASSWORD_VARIABLE};
 use workload::{Dialect, Server};
 
-/// The table that says that a database's tables are ours.
+/// The table that says that Spindle made a database's tables.
 const MARK: &str = "spindle_data";
-
-/// Where the password comes from, since a URL is recorded.
-const PASSWORD: &str = "SPINDLE_DATABASE_PASSWORD";
 
 /// Why a URL that demands TLS is refused.
 const NO_TLS: &str = "it demands TLS, which is not supported: connect through a Unix socket, a private network or a tunnel";
@@ -17,19 +14,15 @@ const NO_TLS: &str = "it demands TLS, which is not supported: connect through a 
 pub struct Claim {
     /// Where it is.
     pub endpoint: Endpoint,
-    /// Whether its data are what the user had there, to be used as they are.
+    /// Whether its tables are the user's own, to be used as they are and left.
     pub theirs: bool,
 }
 
 impl Endpoint {
     /// Of a server's URL; the password is in the environment.
     pub fn of_url(url: &str) -> Result<Endpoint, DatabaseError> {
-        let password = std::env::var(PASSWORD).ok();
-        let wrong = |error: String| {
-            DatabaseError::Usage(format!(
-                "server URL {url}: {error}; write it like mysql://user@host:3306/database"
-            ))
-        };
+        let password = std::env::var(PASSWORD_VARIABLE).ok();
+        let wrong = |problem: String| DatabaseError::Url { url: url.to_owned(), problem };
         match Server::Url(url.to_owned()).dialect() {
             Dialect::MySql => {
                 let url = match url.strip_prefix("mariadb://") {
@@ -39,7 +32,7 @@ impl Endpoint {
                 let options =
                     mysql::Opts::from_url(&url).map_err(|error| wrong(error.to_string()))?;
                 if options.get_db_name().is_none() {
-                    return Err(wrong("it names no database".to_owned()));
+                    return Err(wrong("the URL names no database".to_owned()));
                 }
                 if options.get_ssl_opts().is_some() {
                     return Err(wrong(NO_TLS.to_owned()));
@@ -56,7 +49,7 @@ impl Endpoint {
                 let mut config: postgres::Config =
                     url.parse().map_err(|error: postgres::Error| wrong(error.to_string()))?;
                 if config.get_dbname().is_none() {
-                    return Err(wrong("it names no database".to_owned()));
+                    return Err(wrong("the URL names no database".to_owned()));
                 }
                 if config.get_ssl_mode() == postgres::config::SslMode::Require {
                     return Err(wrong(NO_TLS.to_owned()));
@@ -75,79 +68,63 @@ impl Claim {
     /// used. Nothing is changed.
     pub fn look(url: &str, use_existing: bool) -> Result<Claim, DatabaseError> {
         let endpoint = Endpoint::of_url(url)?;
-        let mut session = endpoint.connect().map_err(|error| {
-            DatabaseError::Usage(format!(
-                "server URL {url}: {error}; is it running, and is the password in {PASSWORD}?"
-            ))
-        })?;
-        let tables = tables(session.as_mut())?;
+        let mut session = endpoint
+            .connect()
+            .map_err(|cause| DatabaseError::Connect { url: url.to_owned(), cause })?;
+        let tables = session.tables().map_err(claiming())?;
         let ours = tables.iter().any(|table| table == MARK);
-        if !tables.is_empty() && !ours && !use_existing {
-            return Err(DatabaseError::Usage(format!(
-                "the database of {url} holds what Spindle did not make ({} tables, such as {}): name \
-                 an empty database, or give --use-existing to use its tables as they are and change \
-                 what is in them",
-                tables.len(),
-                tables[0]
-            )));
+        if let Some(example) = tables.first().filter(|_| !ours && !use_existing) {
+            return Err(DatabaseError::NotOurs {
+                url: url.to_owned(),
+                tables: tables.len(),
+                example: example.clone(),
+            });
         }
         Ok(Claim { endpoint, theirs: !tables.is_empty() && !ours })
     }
 
     /// Whether what it holds is what a shape wants, loaded by us before.
     pub fn holds(&self, shape: &Shape, seed: u64) -> Result<bool, DatabaseError> {
-        let mut session = self.endpoint.connect().map_err(told())?;
-        if !tables(session.as_mut())?.iter().any(|table| table == MARK) {
+        let mut session = self.endpoint.connect().map_err(claiming())?;
+        if !session.tables().map_err(claiming())?.iter().any(|table| table == MARK) {
             return Ok(false);
         }
-        let rows = session.ask(&format!("SELECT shape FROM {MARK}")).map_err(told())?;
+        let rows = session.ask(&format!("SELECT shape FROM {MARK}")).map_err(claiming())?;
         let found = rows.into_iter().flatten().flatten().next();
         Ok(found.as_deref() == Some(&*mark_text(shape, seed)))
     }
 
     /// Marks the database as ours before anything is made in it; afterwards says what is in it.
     pub fn mark(&self, shape: Option<(&Shape, u64)>) -> Result<(), DatabaseError> {
-        let mut session = self.endpoint.connect().map_err(told())?;
+        let mut session = self.endpoint.connect().map_err(claiming())?;
         let text = shape.map(|(shape, seed)| mark_text(shape, seed)).unwrap_or_default();
         session
             .script(&format!("CREATE TABLE IF NOT EXISTS {MARK} (shape VARCHAR(200))"))
             .and_then(|()| session.script(&format!("DELETE FROM {MARK}")))
             .and_then(|()| session.script(&format!("INSERT INTO {MARK} VALUES ('{text}')")))
-            .map_err(told())
+            .map_err(claiming())
     }
 
     /// Takes all tables away from a database that is marked as ours.
     pub fn clear(&self) -> Result<(), DatabaseError> {
-        let mut session = self.endpoint.connect().map_err(told())?;
-        let mut all = tables(session.as_mut())?;
+        let mut session = self.endpoint.connect().map_err(claiming())?;
+        let mut all = session.tables().map_err(claiming())?;
         if self.theirs || !all.iter().any(|table| table == MARK) {
             return Ok(());
         }
         // The mark last: cut off in between, the rest is still known to be ours.
         all.sort_by_key(|table| table == MARK);
         for table in all {
-            session.script(&format!("DROP TABLE {table}")).map_err(told())?;
+            session.script(&format!("DROP TABLE {table}")).map_err(claiming())?;
         }
         Ok(())
     }
 }
 
-fn told() -> impl FnOnce(crate::SqlError) -> DatabaseError {
-    DatabaseError::sql("the database that the URL names")
+fn claiming() -> impl FnOnce(crate::SqlError) -> DatabaseError {
+    DatabaseError::sql("preparing the database of the running server")
 }
 
 fn mark_text(shape: &Shape, seed: u64) -> String {
     format!("{}; seed {seed}", shape.key())
-}
-
-/// The tables in the database.
-fn tables(session: &mut dyn Session) -> Result<Vec<String>, DatabaseError> {
-    let current = match session.dialect() {
-        Dialect::MySql => "table_schema = DATABASE()",
-        Dialect::PostgreSql => "table_schema = ANY (current_schemas(false))",
-    };
-    let rows = session
-        .ask(&format!("SELECT table_name FROM information_schema.tables WHERE {current}"))
-        .map_err(told())?;
-    Ok(rows.into_iter().flatten().flatten().collect())
 }

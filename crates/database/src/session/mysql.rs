@@ -4,7 +4,10 @@
 mod wire;
 
 use self::wire::Wire;
-use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
+use super::{
+    Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId, pairs, quoted_list,
+};
+use crate::ServerCounters;
 use mysql::{Conn, DriverError, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
 use record::Queries;
 use std::{os::fd::AsRawFd, sync::Arc, time::Duration};
@@ -45,6 +48,49 @@ const PERMANENT: [u16; 20] = [
     3118,
     3159,
     4151,
+];
+
+/// MariaDB's and MySQL's counters that only grow: those that there are become rates.
+const GROWING: [&str; 26] = [
+    "Innodb_data_reads",
+    "Innodb_data_writes",
+    "Innodb_data_read",
+    "Innodb_data_written",
+    "Innodb_data_fsyncs",
+    "Innodb_buffer_pool_reads",
+    "Innodb_buffer_pool_read_requests",
+    "Innodb_buffer_pool_wait_free",
+    "Innodb_buffer_pool_pages_flushed",
+    "Innodb_log_waits",
+    "Innodb_os_log_written",
+    "Innodb_dblwr_pages_written",
+    "Innodb_dblwr_writes",
+    "Innodb_row_lock_waits",
+    "Key_reads",
+    "Key_read_requests",
+    "Key_writes",
+    "Key_write_requests",
+    "Aria_pagecache_reads",
+    "Aria_pagecache_read_requests",
+    "Aria_pagecache_writes",
+    "Aria_pagecache_write_requests",
+    "Handler_commit",
+    "Handler_rollback",
+    "Questions",
+    "Sort_merge_passes",
+];
+
+/// Those that are what they are at the moment.
+const MOMENTARY: [&str; 9] = [
+    "Innodb_data_pending_reads",
+    "Innodb_data_pending_writes",
+    "Innodb_data_pending_fsyncs",
+    "Innodb_buffer_pool_pages_dirty",
+    "Innodb_buffer_pool_pages_free",
+    "Innodb_checkpoint_age",
+    "Key_blocks_not_flushed",
+    "Aria_pagecache_blocks_not_flushed",
+    "Threads_running",
 ];
 
 /// A statement as it is sent.
@@ -200,6 +246,38 @@ impl Session for MySqlSession {
             let insert = format!("INSERT INTO {table} ({columns}) VALUES {rows}");
             self.connection.query_drop(insert).map_err(told)
         })
+    }
+
+    fn counters(&mut self) -> ServerCounters {
+        let names = quoted_list(GROWING.iter().chain(&MOMENTARY).copied());
+        let rows = self.ask(&format!("SHOW GLOBAL STATUS WHERE variable_name IN ({names})"));
+        let mut counters = ServerCounters::default();
+        for row in rows.into_iter().flatten() {
+            let [Some(name), Some(value)] = row.as_slice() else { continue };
+            let Ok(value) = value.parse::<f64>() else { continue };
+            if name == "Innodb_data_fsyncs" {
+                counters.growing.insert("fsyncs".to_owned(), value);
+            }
+            let kind = match MOMENTARY.contains(&name.as_str()) {
+                true => &mut counters.momentary,
+                false => &mut counters.growing,
+            };
+            kind.insert(name.clone(), value);
+        }
+        counters
+    }
+
+    fn variables(&mut self, names: &[String]) -> Result<Vec<(String, String)>, SqlError> {
+        let names = quoted_list(names.iter().map(String::as_str));
+        let ask = format!("SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})");
+        Ok(pairs(self.ask(&ask)?))
+    }
+
+    fn tables(&mut self) -> Result<Vec<String>, SqlError> {
+        let rows = self.ask(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+        )?;
+        Ok(rows.into_iter().flatten().flatten().collect())
     }
 
     fn take_queries(&mut self) -> Queries {

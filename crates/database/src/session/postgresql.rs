@@ -1,6 +1,9 @@
 //! PostgreSQL, through the blocking `postgres` crate.
 
-use super::{Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId};
+use super::{
+    Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId, pairs, quoted_list,
+};
+use crate::ServerCounters;
 use postgres::{
     Client, Config, NoTls, SimpleQueryMessage, Statement,
     fallible_iterator::FallibleIterator,
@@ -16,17 +19,27 @@ const RETRIED: [&str; 2] = ["40001", "40P01"];
 /// unique_violation.
 const DUPLICATE: &str = "23505";
 
+/// PostgreSQL's views of counters that only grow; which there are differs by version.
+const VIEWS: [(&str, &str); 4] = [
+    ("pg_stat_wal", ""),
+    ("pg_stat_bgwriter", ""),
+    ("pg_stat_checkpointer", ""),
+    ("pg_stat_database", "WHERE datname = current_database()"),
+];
+
 /// A connection to PostgreSQL.
 pub struct PostgreSqlSession {
     client: Client,
     prepared: Prepared<Statement>,
+    /// Views of counters that this server has.
+    views: Vec<(&'static str, &'static str)>,
 }
 
 impl PostgreSqlSession {
     /// Connects.
     pub fn connect(config: &Config) -> Result<PostgreSqlSession, SqlError> {
         let client = config.connect(NoTls).map_err(told)?;
-        Ok(PostgreSqlSession { client, prepared: Prepared::new() })
+        Ok(PostgreSqlSession { client, prepared: Prepared::new(), views: VIEWS.to_vec() })
     }
 }
 
@@ -165,6 +178,45 @@ impl Session for PostgreSqlSession {
             writer.write_all(rows.as_bytes()).map_err(|error| SqlError::Lost(error.to_string()))
         })?;
         writer.finish().map(drop).map_err(told)
+    }
+
+    fn counters(&mut self) -> ServerCounters {
+        let mut counters = ServerCounters::default();
+        // A view that this version does not have is not asked again.
+        for (view, filter) in std::mem::take(&mut self.views) {
+            let ask = format!(
+                "SELECT key, value FROM (SELECT * FROM {view} {filter}) v, \
+                 jsonb_each_text(to_jsonb(v))"
+            );
+            let Ok(rows) = self.ask(&ask) else { continue };
+            self.views.push((view, filter));
+            for row in rows {
+                let [Some(key), Some(value)] = row.as_slice() else { continue };
+                let Ok(value) = value.parse::<f64>() else { continue };
+                if key == "wal_sync" {
+                    counters.growing.insert("fsyncs".to_owned(), value);
+                }
+                if !matches!(key.as_str(), "datid" | "numbackends") {
+                    counters.growing.insert(key.clone(), value);
+                }
+            }
+        }
+        counters
+    }
+
+    fn variables(&mut self, names: &[String]) -> Result<Vec<(String, String)>, SqlError> {
+        let names = quoted_list(names.iter().map(String::as_str));
+        let ask =
+            format!("SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({names})");
+        Ok(pairs(self.ask(&ask)?))
+    }
+
+    fn tables(&mut self) -> Result<Vec<String>, SqlError> {
+        let rows = self.ask(
+            "SELECT table_name FROM information_schema.tables \
+             WHERE table_schema = ANY (current_schemas(false))",
+        )?;
+        Ok(rows.into_iter().flatten().flatten().collect())
     }
 
     fn take_queries(&mut self) -> Queries {

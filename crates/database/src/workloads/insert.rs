@@ -1,7 +1,7 @@
 //! Rows with random keys into a table of three secondary indexes (Y. Matsunobu's test of 2009): once
 //! the indexes are larger than what caches them, every insert writes random index blocks.
 
-use super::{Client, Crowd, Done};
+use super::{Client, Clients, DatabaseWorkload, Done, Shape};
 use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
 use random::Stream;
 use record::Queries;
@@ -17,8 +17,43 @@ const PART: u64 = 100_000;
 /// Its column `c`.
 const C: &str = "1111111111111111111111111111111111111111";
 
+/// The workload.
+pub struct MultiIndexInsert;
+
+impl DatabaseWorkload for MultiIndexInsert {
+    fn data(&self, job: &DatabaseJob) -> String {
+        format!("insert, {} rows of 0..{}", job.prefill, job.span)
+    }
+
+    fn tables(&self, _: &DatabaseJob) -> Vec<String> {
+        vec![TABLE.to_owned()]
+    }
+
+    fn create(&self, session: &mut dyn Session, shape: &Shape, _: u64) -> Result<(), SqlError> {
+        create(session, shape.engine)
+    }
+
+    fn parts(&self, job: &DatabaseJob, seed: u64) -> Vec<Part> {
+        parts(job.prefill, job.span, seed)
+    }
+
+    fn finish(&self, _: &mut dyn Session, _: &DatabaseJob) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn clients(
+        &'static self,
+        job: &DatabaseJob,
+        endpoint: &Endpoint,
+        clients: u32,
+        seed: u64,
+    ) -> Result<Clients, SqlError> {
+        connect(job, endpoint, clients, seed)
+    }
+}
+
 /// Makes the empty table, with its indexes: rows that come later do not find them packed.
-pub fn create(session: &mut dyn Session, engine: StorageEngine) -> Result<(), SqlError> {
+fn create(session: &mut dyn Session, engine: StorageEngine) -> Result<(), SqlError> {
     match session.dialect() {
         Dialect::MySql => session.script(&format!(
             "CREATE TABLE {TABLE} (id INT AUTO_INCREMENT PRIMARY KEY, b1 INT, b2 INT, b3 INT, \
@@ -32,7 +67,7 @@ pub fn create(session: &mut dyn Session, engine: StorageEngine) -> Result<(), Sq
 }
 
 /// What is in the table before: rows in small groups, so that no bulk load packs the indexes.
-pub fn parts(prefill: u64, span: u64, seed: u64) -> Vec<Part> {
+fn parts(prefill: u64, span: u64, seed: u64) -> Vec<Part> {
     let starts = (0..prefill).step_by(PART as usize);
     starts
         .map(|first| {
@@ -65,14 +100,13 @@ pub fn parts(prefill: u64, span: u64, seed: u64) -> Vec<Part> {
         .collect()
 }
 
-/// All clients.
-pub fn crowd(
+fn connect(
     job: &DatabaseJob,
     endpoint: &Endpoint,
     clients: u32,
     seed: u64,
-) -> Result<Crowd, SqlError> {
-    let clients = (0..clients)
+) -> Result<Clients, SqlError> {
+    let measured = (0..clients)
         .map(|client| {
             let mut session = endpoint.connect()?;
             let insert = session.prepare(
@@ -85,7 +119,7 @@ pub fn crowd(
                 as Box<dyn Client>)
         })
         .collect::<Result<_, SqlError>>()?;
-    Ok(Crowd { clients, helpers: Vec::new(), types: &["insert"], audit: None })
+    Ok(Clients { measured, helpers: Vec::new(), types: &["insert"], audit: None })
 }
 
 struct InsertClient {

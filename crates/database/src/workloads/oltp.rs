@@ -3,7 +3,9 @@
 //! From its manual and from the general log of sysbench 1.0.20: statements are prepared, BEGIN and
 //! COMMIT too; a table is drawn for each group of statements; only oltp_insert sends text.
 
-use super::{Client, Crowd, Done, distribution::Keys, text::digit_groups};
+use super::{
+    Client, Clients, DatabaseWorkload, Done, Shape, distribution::Keys, text::digit_groups,
+};
 use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
 use random::Stream;
 use record::Queries;
@@ -13,12 +15,46 @@ use workload::{DatabaseJob, DatabaseKind, Dialect, StorageEngine};
 /// Rows of one part of a table that is loaded.
 const PART: u64 = 50_000;
 
+/// sysbench's oltp workloads: one set of tables, transactions that differ.
+pub struct Oltp {
+    /// The one type of transaction, by name.
+    pub types: [&'static str; 1],
+}
+
+impl DatabaseWorkload for Oltp {
+    fn data(&self, job: &DatabaseJob) -> String {
+        format!("oltp, {} tables of {} rows", job.tables, job.rows)
+    }
+
+    fn tables(&self, job: &DatabaseJob) -> Vec<String> {
+        (1..=job.tables).map(|n| format!("sbtest{n}")).collect()
+    }
+
+    fn create(&self, session: &mut dyn Session, shape: &Shape, _: u64) -> Result<(), SqlError> {
+        create(session, shape.job.tables, shape.engine)
+    }
+
+    fn parts(&self, job: &DatabaseJob, seed: u64) -> Vec<Part> {
+        parts(job.tables, job.rows, seed)
+    }
+
+    fn finish(&self, session: &mut dyn Session, job: &DatabaseJob) -> Result<(), SqlError> {
+        finish(session, job.tables)
+    }
+
+    fn clients(
+        &'static self,
+        job: &DatabaseJob,
+        endpoint: &Endpoint,
+        clients: u32,
+        seed: u64,
+    ) -> Result<Clients, SqlError> {
+        connect(job, endpoint, clients, seed, &self.types)
+    }
+}
+
 /// Makes the empty tables.
-pub fn create(
-    session: &mut dyn Session,
-    tables: u32,
-    engine: StorageEngine,
-) -> Result<(), SqlError> {
+fn create(session: &mut dyn Session, tables: u32, engine: StorageEngine) -> Result<(), SqlError> {
     for table in 1..=tables {
         let (id, suffix) = match session.dialect() {
             Dialect::MySql => ("INTEGER NOT NULL AUTO_INCREMENT", format!(" ENGINE = {engine}")),
@@ -34,7 +70,7 @@ pub fn create(
 }
 
 /// What can be loaded side by side.
-pub fn parts(tables: u32, rows: u64, seed: u64) -> Vec<Part> {
+fn parts(tables: u32, rows: u64, seed: u64) -> Vec<Part> {
     let mut parts = Vec::new();
     for table in 1..=tables {
         for first in (0..rows).step_by(PART as usize) {
@@ -70,7 +106,7 @@ pub fn parts(tables: u32, rows: u64, seed: u64) -> Vec<Part> {
 }
 
 /// The secondary indexes, made after the load as sysbench does.
-pub fn finish(session: &mut dyn Session, tables: u32) -> Result<(), SqlError> {
+fn finish(session: &mut dyn Session, tables: u32) -> Result<(), SqlError> {
     for table in 1..=tables {
         session.script(&format!("CREATE INDEX k_{table} ON sbtest{table}(k)"))?;
         if session.dialect() == Dialect::PostgreSql {
@@ -93,22 +129,15 @@ fn analyze(session: &mut dyn Session, tables: u32) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// All clients.
-pub fn crowd(
+fn connect(
     job: &DatabaseJob,
     endpoint: &Endpoint,
     clients: u32,
     seed: u64,
-) -> Result<Crowd, SqlError> {
-    let types: &'static [&'static str] = match job.kind {
-        DatabaseKind::OltpReadOnly => &["oltp_read_only"],
-        DatabaseKind::OltpWriteOnly => &["oltp_write_only"],
-        DatabaseKind::OltpPointSelect => &["oltp_point_select"],
-        DatabaseKind::OltpInsert => &["oltp_insert"],
-        _ => &["oltp_read_write"],
-    };
+    types: &'static [&'static str],
+) -> Result<Clients, SqlError> {
     let keys = Keys::new(job.distribution, job.rows);
-    let clients = (0..clients)
+    let measured = (0..clients)
         .map(|client| {
             let session = endpoint.connect()?;
             let stream = Stream::new(seed, &format!("oltp client {client}"));
@@ -116,7 +145,7 @@ pub fn crowd(
             Ok(Box::new(client) as Box<dyn Client>)
         })
         .collect::<Result<_, SqlError>>()?;
-    Ok(Crowd { clients, helpers: Vec::new(), types, audit: None })
+    Ok(Clients { measured, helpers: Vec::new(), types, audit: None })
 }
 
 /// A table's statements.

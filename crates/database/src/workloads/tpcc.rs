@@ -1,7 +1,7 @@
 //! TPC-C-like: the five transactions of the TPC-C specification (revision 5.11) on its tables.
 //!
-//! What is its own: money is held in whole cents and rates in ten-thousandths, which clause 1.3.1
-//! permits (any physical representation). What is no TPC-C: no terminals' screens, no durability
+//! What differs: money is held in whole cents and rates in ten-thousandths, which clause 1.3.1
+//! permits (any physical representation). What is missing from TPC-C: no terminals' screens, no durability
 //! tests, no pricing; so no figure of it is a tpmC.
 
 pub mod conditions;
@@ -11,8 +11,8 @@ pub mod schema;
 mod terminal;
 mod transaction;
 
-use super::{Client, Crowd};
-use crate::{Endpoint, Session, SqlError};
+use super::{Client, Clients, DatabaseWorkload, Shape};
+use crate::{Endpoint, Session, SqlError, loading::Part};
 use ::random::Stream;
 use record::Check;
 use std::sync::{
@@ -33,15 +33,54 @@ pub const CUSTOMERS: i64 = 3000;
 pub const ITEMS: i64 = 100_000;
 
 /// Clients for each that does what they defer.
-const CLIENTS_A_HELPER: u32 = 10;
+const CLIENTS_PER_HELPER: u32 = 10;
+
+/// The workload.
+pub struct Tpcc;
+
+impl DatabaseWorkload for Tpcc {
+    fn data(&self, job: &DatabaseJob) -> String {
+        format!("tpcc, {} warehouses", job.warehouses)
+    }
+
+    fn tables(&self, _: &DatabaseJob) -> Vec<String> {
+        schema::TABLES.map(str::to_owned).to_vec()
+    }
+
+    fn create(&self, session: &mut dyn Session, _: &Shape, seed: u64) -> Result<(), SqlError> {
+        schema::create(session, seed)
+    }
+
+    fn parts(&self, job: &DatabaseJob, seed: u64) -> Vec<Part> {
+        load::parts(job.warehouses, seed)
+    }
+
+    fn finish(&self, session: &mut dyn Session, _: &DatabaseJob) -> Result<(), SqlError> {
+        schema::finish(session)
+    }
+
+    fn clients(
+        &'static self,
+        job: &DatabaseJob,
+        endpoint: &Endpoint,
+        clients: u32,
+        seed: u64,
+    ) -> Result<Clients, SqlError> {
+        connect(job, endpoint, clients, seed)
+    }
+
+    fn check(&self, job: &DatabaseJob, endpoint: &Endpoint) -> Result<Vec<Check>, SqlError> {
+        conditions::check(endpoint.connect()?.as_mut(), job.all_checks)
+    }
+}
 
 /// All terminals, and those who deliver.
-pub fn crowd(
+fn connect(
     job: &DatabaseJob,
     endpoint: &Endpoint,
     clients: u32,
     seed: u64,
-) -> Result<Crowd, SqlError> {
+) -> Result<Clients, SqlError> {
     let mut session = endpoint.connect()?;
     let constants = random::Constants::of_run(schema::loaded_constant(session.as_mut())?, seed);
     drop(session);
@@ -58,11 +97,11 @@ pub fn crowd(
     }
     let receiver = Arc::new(Mutex::new(receiver));
     let mut helpers: Vec<Box<dyn Client>> = Vec::new();
-    for _ in 0..clients.div_ceil(CLIENTS_A_HELPER) {
+    for _ in 0..clients.div_ceil(CLIENTS_PER_HELPER) {
         let session: Box<dyn Session> = endpoint.connect()?;
         helpers.push(Box::new(terminal::Deliverer::new(session, Arc::clone(&receiver))?));
     }
-    Ok(Crowd { clients: all, helpers, types: &TYPES, audit: Some(audit) })
+    Ok(Clients { measured: all, helpers, types: &TYPES, audit: Some(audit) })
 }
 
 /// What the clients drew, of which clause 5.3 wants certain shares.

@@ -21,8 +21,9 @@ impl Private {
     pub fn start(test: &str, server: &str) -> Option<Private> {
         let host = Host::here();
         let server: Server = server.parse().unwrap();
-        let programs = match Programs::find(&host, &server) {
-            Ok(programs) => programs.unwrap(),
+        let program = std::env::var_os("SPINDLE_SERVER_PROGRAM").map(std::path::PathBuf::from);
+        let programs = match Programs::find(&host, server.private().unwrap(), program.as_deref()) {
+            Ok(programs) => programs,
             Err(error) => {
                 println!("{test}: SKIPPED: {error}");
                 return None;

@@ -27,6 +27,15 @@ impl RawPlan {
         for database in &databases {
             database.check()?;
         }
+        if let Some(program) = &self.server_program
+            && !databases.iter().any(|database| database.server.is_private())
+        {
+            return Err(WordError::new(format!(
+                "server_program {} is the program of a private database server, and no workload \
+                 runs on one: add one, such as --workload oltp_read_write,server=mysql",
+                program.display()
+            )));
+        }
         let variable = levels.iter().find(|(factor, _)| matches!(factor, Factor::Variable { .. }));
         if databases.is_empty() {
             return match variable {

@@ -302,7 +302,7 @@ mod tests {
     use crate::{
         Arg, Endpoint, Field, QueryKind, RowWriter, RunSpec, StatementId,
         driver::drive,
-        workloads::{Crowd, tpcc::TYPES},
+        workloads::{Clients, tpcc::TYPES},
     };
     use record::Measurement;
     use std::sync::mpsc;
@@ -366,6 +366,15 @@ mod tests {
         fn ask(&mut self, _: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
             Ok(Vec::new())
         }
+        fn counters(&mut self) -> crate::ServerCounters {
+            crate::ServerCounters::default()
+        }
+        fn variables(&mut self, _: &[String]) -> Result<Vec<(String, String)>, SqlError> {
+            Ok(Vec::new())
+        }
+        fn tables(&mut self) -> Result<Vec<String>, SqlError> {
+            Ok(Vec::new())
+        }
         fn fill(
             &mut self,
             _: &str,
@@ -390,8 +399,8 @@ mod tests {
             Box::new(terminal) as Box<dyn Client>
         };
         let helper = Deliverer::new(session(), Arc::new(Mutex::new(receiver))).unwrap();
-        let crowd = Crowd {
-            clients: (0..terminals).map(terminal).collect(),
+        let clients = Clients {
+            measured: (0..terminals).map(terminal).collect(),
             helpers: vec![Box::new(helper)],
             types: &TYPES,
             audit: None,
@@ -405,7 +414,7 @@ mod tests {
             measure: span,
             seed: 1,
         };
-        drive(crowd, &spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+        drive(clients, &spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
     }
 
     #[test]

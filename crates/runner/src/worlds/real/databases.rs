@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
-use workload::{DatabaseJob, Server, StorageEngine, Workload};
+use workload::{DatabaseJob, StorageEngine, Workload};
 
 /// Loaded data, and the server of the trial under way.
 pub struct Databases {
@@ -39,7 +39,8 @@ pub struct Databases {
 }
 
 struct TrialServer {
-    server: Server,
+    /// `None` for a server that Spindle did not start.
+    programs: Option<Programs>,
     running: Running,
     place: Place,
 }
@@ -69,7 +70,7 @@ impl Databases {
         for cell in &plan.cells {
             let (workload, _) = plan.workload_of(cell).map_err(WorldError::fatal)?;
             let Some(job) = workload.database.clone() else { continue };
-            let loaded = match Programs::find(&target.host, &job.server) {
+            let loaded = match servers::programs(target, plan, &job.server) {
                 Ok(Some(programs)) => {
                     let key = key(&programs, &workload, &job)?;
                     if databases.kept.contains_key(&key) {
@@ -134,10 +135,10 @@ impl Databases {
         folder: &Path,
         bound: Option<&PageCacheBound>,
     ) -> Result<(), WorldError> {
-        self.end(target, changes)?;
+        self.end(changes)?;
         let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
         let Some(job) = &workload.database else { return Ok(()) };
-        let Some(programs) = Programs::find(&target.host, &job.server).map_err(explain)? else {
+        let Some(programs) = servers::programs(target, plan, &job.server).map_err(explain)? else {
             return self.begin_foreign(job);
         };
         let key = key(&programs, &workload, job)?;
@@ -175,7 +176,7 @@ impl Databases {
             .chain(READ_BACK.map(str::to_owned))
             .collect();
         let applied = running.variables(&names);
-        self.trial = Some(TrialServer { server: job.server.clone(), running, place });
+        self.trial = Some(TrialServer { programs: Some(programs), running, place });
         joined.map_err(WorldError::trial)?;
         self.applied = applied.map_err(WorldError::trial)?;
         self.applied.retain(|(name, _)| !name.ends_with("wsrep_on"));
@@ -195,8 +196,7 @@ impl Databases {
             | SqlError::Lost(_) => WorldError::trial(error),
         })?;
         let place = Place { data: PathBuf::new(), run: self.run.clone() };
-        let server = job.server.clone();
-        self.trial = Some(TrialServer { server, running, place });
+        self.trial = Some(TrialServer { programs: None, running, place });
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Databases {
             Ok(measurement) => measurement,
             // Another level of a variable may do what this one does not.
             Err(DatabaseError::Permanent(told))
-                if trial.server.is_private() && !workload.variables.is_empty() =>
+                if trial.programs.is_some() && !workload.variables.is_empty() =>
             {
                 return Err(trial.why(DatabaseError::Void(told)));
             }
@@ -256,17 +256,17 @@ impl Databases {
         if let Some(stage) = stage {
             measurement.warnings.extend(stage.warnings.iter().cloned());
         }
-        if !trial.server.is_private() {
+        if trial.programs.is_none() {
             measurement.warnings.push(Warning::ForeignServer);
         }
         Ok(measurement)
     }
 
     /// Ends the trial's server and removes its data.
-    pub fn end(&mut self, target: &RealTarget, changes: &mut Changes) -> Result<(), WorldError> {
+    pub fn end(&mut self, changes: &mut Changes) -> Result<(), WorldError> {
         let Some(trial) = self.trial.take() else { return Ok(()) };
-        let TrialServer { server, running, place } = trial;
-        if let Some(programs) = Programs::find(&target.host, &server).map_err(explain)? {
+        let TrialServer { programs, running, place } = trial;
+        if let Some(programs) = programs {
             programs.end(changes, running, false).map_err(explain)?;
             remove(&place.data)?;
             remove(&place.run)?;
@@ -275,8 +275,8 @@ impl Databases {
     }
 
     /// Takes away what was made in foreign databases; all else is in the journal.
-    pub fn leave(mut self, target: &RealTarget, changes: &mut Changes) -> Result<(), WorldError> {
-        self.end(target, changes)?;
+    pub fn leave(mut self, changes: &mut Changes) -> Result<(), WorldError> {
+        self.end(changes)?;
         for claim in self.claims.values() {
             claim.clear().map_err(explain)?;
         }
@@ -314,8 +314,7 @@ impl TrialServer {
         let words = self.running.words();
         void(match (ended, self.running.trouble()) {
             (Some(how), _) => format!(
-                "the server ended ({how}), and a client was told: {told}; the server's last words: \
-                 {words}"
+                "the server ended ({how}), and a client got: {told}; the server's last words: {words}"
             ),
             (None, Some(trouble)) => format!("{told}; the server says: {trouble}"),
             (None, None) => told,
@@ -370,7 +369,7 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     fn private(&mut self, programs: &Programs, place: &Place) -> Result<(), DatabaseError> {
-        let engine = programs.engine(&self.workload.variables).map_err(DatabaseError::Usage)?;
+        let engine = programs.engine(&self.workload.variables)?;
         let shape = Shape::of(self.job, engine);
         let what = shape.key();
         self.watcher.loading(&what, 0, 0);
@@ -379,11 +378,11 @@ impl Loading<'_> {
             programs.install(self.changes, place, self.job, &self.workload.variables, self.stop)?;
         let told = &mut |done, of| self.watcher.loading(&what, done, of);
         let loaded = database::load(&shape, &running.endpoint, self.plan.seed, self.stop, told);
-        let loaded = loaded.map_err(|error| match (&error, running.trouble()) {
-            (DatabaseError::Sql { .. }, Some(words)) => {
-                DatabaseError::Server(format!("{error}; the server says: {words}"))
+        let loaded = loaded.map_err(|error| match running.trouble() {
+            Some(words) if matches!(error, DatabaseError::Sql { .. }) => {
+                DatabaseError::NotLoaded { cause: Box::new(error), words }
             }
-            _ => error,
+            Some(_) | None => error,
         });
         let ended = programs.end(self.changes, running, loaded.is_ok());
         loaded?;
@@ -404,12 +403,12 @@ fn warm(data: &Path, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError
 /// What loaded data are kept under.
 fn key(programs: &Programs, workload: &Workload, job: &DatabaseJob) -> Result<String, WorldError> {
     let engine = programs.engine(&workload.variables).map_err(WorldError::usage)?;
-    let shaping: Vec<String> = programs
-        .shaping(&workload.variables)
+    let made_with: Vec<String> = programs
+        .made_with(&workload.variables)
         .into_iter()
         .map(|(name, value)| format!(", {name}={value}"))
         .collect();
-    Ok(format!("{}: {}{}", programs.name(), Shape::of(job, engine).key(), shaping.concat()))
+    Ok(format!("{}: {}{}", programs.name(), Shape::of(job, engine).key(), made_with.concat()))
 }
 
 fn make_folder(path: &Path) -> Result<(), DatabaseError> {
@@ -438,7 +437,7 @@ fn with_children(pid: u32) -> Vec<u32> {
 /// Trouble that ends the run.
 fn explain(error: DatabaseError) -> WorldError {
     match error {
-        error @ DatabaseError::Usage(_) => WorldError::usage(error),
+        error if error.is_usage() => WorldError::usage(error),
         DatabaseError::Stopped => WorldError::Interrupted,
         other => WorldError::fatal(other),
     }
@@ -453,7 +452,8 @@ fn void(problem: String) -> WorldError {
 fn trial(error: DatabaseError) -> WorldError {
     match error {
         DatabaseError::Stopped => WorldError::Interrupted,
-        DatabaseError::Usage(why) | DatabaseError::Void(why) => void(why),
+        DatabaseError::Void(why) => void(why),
+        error if error.is_usage() => void(error.to_string()),
         error @ DatabaseError::Permanent(_) => WorldError::fatal(error),
         other => WorldError::trial(other),
     }

@@ -94,7 +94,7 @@ impl<'a> RealSession<'a> {
         let Some(mut changes) = self.changes.take() else { return Ok(()) };
         // What cannot be taken away now stays in the journal, and is reported below.
         let databases = self.databases.take();
-        let servers = databases.map_or(Ok(()), |all| all.leave(&self.target, &mut changes));
+        let servers = databases.map_or(Ok(()), |all| all.leave(&mut changes));
         let stages = self.stages.take().map_or(Ok(()), |stages| stages.leave(&mut changes));
         let left = servers.and(stages);
         let report = changes.finish().map_err(WorldError::fatal)?;
@@ -121,7 +121,7 @@ impl<'a> RealSession<'a> {
         };
         let stage = self.stages.as_ref().and_then(Stages::current);
         let measured = databases.measure(&self.target, (plan, cell), stage, seed, stop, watcher);
-        let ended = databases.end(&self.target, changes);
+        let ended = databases.end(changes);
         let mut measurement = measured?;
         ended?;
         measurement.warnings.extend(self.page_cache_bound());
@@ -168,7 +168,7 @@ impl Session for RealSession<'_> {
         };
         // The last trial's server uses what is now set anew.
         if let Some(databases) = &mut self.databases {
-            databases.end(target, changes)?;
+            databases.end(changes)?;
         }
         let filesystem = stage::filesystem_of(target, plan, cell);
         stages.enter(target, changes, plan, filesystem.as_ref())?;

@@ -2,9 +2,9 @@
 //! will be made.
 
 use super::super::RealTarget;
-use database::{Catalog, Claim, DatabaseError, Programs, Settings, Shape};
+use database::{Catalog, Claim, DatabaseError, Programs, Settings, Shape, Sizes, VariableError};
 use plan::{Intention, Plan, Refusal};
-use std::{cell::RefCell, collections::BTreeMap, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
 use units::Bytes;
 use workload::{DatabaseJob, Server, StorageEngine, Workload};
 
@@ -12,64 +12,69 @@ use workload::{DatabaseJob, Server, StorageEngine, Workload};
 #[derive(Default)]
 pub struct Servers {
     found: RefCell<BTreeMap<String, Result<Found, String>>>,
-    /// Values of variables that a server was asked of, and why it would not take them.
-    values: RefCell<BTreeMap<(String, String), Option<String>>>,
+    /// Values of variables that a server was asked about, and its answer.
+    values: RefCell<BTreeMap<(String, String), Result<(), VariableError>>>,
 }
 
 /// A server that can be used.
+#[derive(Clone)]
 struct Found {
-    /// None for one that runs already.
-    private: Option<(Programs, Catalog)>,
+    /// `None` for one that runs already.
+    private: Option<Rc<(Programs, Catalog)>>,
 }
 
 impl Servers {
-    /// Asks something of a server, or says why there is none.
-    fn ask<T>(
+    /// The programs of a plan's private server and its variables; `None` for a server that runs already.
+    fn find(
         &self,
         target: &RealTarget,
+        plan: &Plan,
         server: &Server,
-        ask: impl FnOnce(&Found) -> Result<T, String>,
-    ) -> Result<T, String> {
+    ) -> Result<Option<Rc<(Programs, Catalog)>>, Refusal> {
         let mut all = self.found.borrow_mut();
         let found = all
             .entry(server.to_string())
-            .or_insert_with(|| find(target, server).map_err(|error| error.to_string()));
-        ask(found.as_ref().map_err(Clone::clone)?)
+            .or_insert_with(|| find(target, plan, server).map_err(|error| error.to_string()));
+        match found {
+            Ok(found) => Ok(found.private.clone()),
+            Err(message) => {
+                Err(Refusal::Server { server: server.to_string(), message: message.clone() })
+            }
+        }
     }
 
-    /// Why a server would not take a value; each is asked of it once.
-    fn refuse_value(&self, programs: &Programs, name: &str, value: &str) -> Option<String> {
+    /// Whether a server would take a value; each is asked once.
+    fn check_value(
+        &self,
+        programs: &Programs,
+        name: &str,
+        value: &str,
+    ) -> Result<(), VariableError> {
         let key = (format!("{} {name}", programs.name()), value.to_owned());
         let mut values = self.values.borrow_mut();
-        values.entry(key).or_insert_with(|| programs.refuse_value(name, value)).clone()
+        values.entry(key).or_insert_with(|| programs.check_value(name, value)).clone()
     }
 
-    /// A private server's title, such as `MariaDB 10.11.14`.
-    fn title(&self, target: &RealTarget, server: &Server) -> Option<String> {
-        let title = |found: &Found| {
-            Ok(found.private.as_ref().map(|(programs, _)| programs.title().to_owned()))
-        };
-        self.ask(target, server, title).ok().flatten()
-    }
-
-    /// What a private server is told; nothing for one that is not ours.
-    fn settings(&self, target: &RealTarget, workload: &Workload) -> Option<(String, Settings)> {
+    /// The variables that a private server is started with; nothing for one that runs already.
+    fn settings(
+        &self,
+        target: &RealTarget,
+        plan: &Plan,
+        workload: &Workload,
+    ) -> Option<(String, Settings)> {
         let job = workload.database.as_ref()?;
-        let settings = |found: &Found| {
-            Ok(found.private.as_ref().map(|(programs, _)| {
-                let told = programs.settings(job, workload.clients(), &workload.variables);
-                (programs.name().to_owned(), told)
-            }))
-        };
-        self.ask(target, &job.server, settings).ok().flatten()
+        let found = self.find(target, plan, &job.server).ok()??;
+        let (programs, _) = &*found;
+        let settings = programs.settings(job, workload.clients(), &workload.variables);
+        Some((programs.name().to_owned(), settings))
     }
 }
 
-fn find(target: &RealTarget, server: &Server) -> Result<Found, DatabaseError> {
-    let private = match Programs::find(&target.host, server)? {
+fn find(target: &RealTarget, plan: &Plan, server: &Server) -> Result<Found, DatabaseError> {
+    let private = match programs(target, plan, server)? {
         Some(programs) => {
             let catalog = programs.catalog()?;
-            Some((programs, catalog))
+            Some(Rc::new((programs, catalog)))
         }
         None => {
             Claim::look(&server.to_string(), target.use_existing)?;
@@ -79,51 +84,72 @@ fn find(target: &RealTarget, server: &Server) -> Result<Found, DatabaseError> {
     Ok(Found { private })
 }
 
-/// What loaded data may take more than their rows: logs, tables of the server's own.
-const KEPT_BESIDE: Bytes = Bytes::from_mib(300);
+/// The programs of a private server; `None` for a server that runs already.
+pub(super) fn programs(
+    target: &RealTarget,
+    plan: &Plan,
+    server: &Server,
+) -> Result<Option<Programs>, DatabaseError> {
+    let program = plan.workload.server_program.as_deref();
+    let kind = server.private();
+    kind.map(|kind| Programs::find(&target.host, kind, program)).transpose()
+}
 
-/// The least that a server needs beside its cache of pages.
-const MEMORY_BESIDE: Bytes = Bytes::from_mib(160);
+/// The variables, and the storage engine that they give, as the server and the workload take them.
+fn check(
+    target: &RealTarget,
+    (programs, catalog): &(Programs, Catalog),
+    job: &DatabaseJob,
+    workload: &Workload,
+) -> Result<(), String> {
+    for (name, value) in &workload.variables {
+        catalog
+            .check(name)
+            .and_then(|()| target.servers.check_value(programs, name, value))
+            .map_err(|error| error.to_string())?;
+    }
+    if job.server.engines().is_empty() {
+        return Ok(());
+    }
+    let engine = programs.engine(&workload.variables).map_err(|error| error.to_string())?;
+    let job = DatabaseJob { engine: job.engine.or(Some(engine)), ..job.clone() };
+    job.check().map_err(|error| error.to_string())
+}
 
 /// Why a cell's database cannot be run here.
 pub fn refuse(target: &RealTarget, plan: &Plan, workload: &Workload) -> Option<Refusal> {
     let job = workload.database.as_ref()?;
-    let checked = target.servers.ask(target, &job.server, |found| {
-        let Some((programs, catalog)) = &found.private else {
+    let found = match target.servers.find(target, plan, &job.server) {
+        Ok(Some(found)) => found,
+        Ok(None) => {
             return match workload.variables.keys().next() {
-                None => Ok(()),
-                Some(name) => {
-                    Err(Refusal::VariableOfForeignServer { variable: name.clone() }.to_string())
-                }
+                Some(name) => Some(Refusal::VariableOfForeignServer { variable: name.clone() }),
+                None => refuse_room(target, plan, job, Sizes::default()),
             };
-        };
-        for (name, value) in &workload.variables {
-            let refused =
-                catalog.refuse(name).or_else(|| target.servers.refuse_value(programs, name, value));
-            refused.map_or(Ok(()), Err)?;
         }
-        let engine = programs.engine(&workload.variables)?;
-        let job = DatabaseJob { engine: job.engine.or(Some(engine)), ..job.clone() };
-        match job.server.dialect() {
-            workload::Dialect::MySql => job.check().map_err(|error| error.to_string()),
-            workload::Dialect::PostgreSql => Ok(()),
-        }
-    });
-    if let Err(message) = checked {
+        Err(refusal) => return Some(refusal),
+    };
+    if let Err(message) = check(target, &found, job, workload) {
         return Some(Refusal::Server { server: job.server.to_string(), message });
     }
+    let sizes = found.0.sizes();
     if let Some(limit) = plan.page_cache {
-        let least = job.buffer_pool.unwrap_or(Bytes::from_mib(128)) + MEMORY_BESIDE;
-        if job.server.is_private() && limit < least {
-            return Some(Refusal::PageCacheBelowServer { limit, needed: least });
+        let needed = job.buffer_pool.unwrap_or(sizes.default_cache) + sizes.memory_beside;
+        if limit < needed {
+            return Some(Refusal::PageCacheBelowServer { limit, needed });
         }
     }
-    refuse_room(target, plan, job)
+    refuse_room(target, plan, job, sizes)
 }
 
 /// The loaded data are kept beside the copy that a trial runs on.
-fn refuse_room(target: &RealTarget, plan: &Plan, job: &DatabaseJob) -> Option<Refusal> {
-    let kept = kept_size(job);
+fn refuse_room(
+    target: &RealTarget,
+    plan: &Plan,
+    job: &DatabaseJob,
+    sizes: Sizes,
+) -> Option<Refusal> {
+    let kept = Bytes(job.data_size().0 / 10 * 12) + sizes.disk_beside;
     let folder = kept_folder(target);
     let needed = if target.folder().is_some() { plan.size + kept } else { kept };
     let error = host::check_room(&folder, needed).err()?;
@@ -133,10 +159,6 @@ fn refuse_room(target: &RealTarget, plan: &Plan, job: &DatabaseJob) -> Option<Re
         needed,
         message: error.to_string(),
     })
-}
-
-fn kept_size(job: &DatabaseJob) -> Bytes {
-    Bytes(job.data_size().0 / 10 * 12) + KEPT_BESIDE
 }
 
 /// Where loaded data are kept: beside the storage under test, or for a whole device where temporary
@@ -151,15 +173,18 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
     for database in plan.databases() {
         let data = Shape::of(&database, StorageEngine::InnoDb).key();
         let size = database.data_size();
-        all.push(match target.servers.title(target, &database.server) {
-            Some(server) => {
+        let found = target.servers.find(target, plan, &database.server).ok().flatten();
+        all.push(match found {
+            Some(found) => {
+                let server = found.0.title().to_owned();
                 Intention::LoadPrivate { database, data, size, server, kept: kept_folder(target) }
             }
             None => Intention::LoadForeign { database, data, size },
         });
     }
     let first = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
-    let configured = first.and_then(|(workload, _)| target.servers.settings(target, &workload));
+    let configured =
+        first.and_then(|(workload, _)| target.servers.settings(target, plan, &workload));
     all.extend(
         configured.map(|(server, settings)| Intention::ConfigureServer { server, settings }),
     );
@@ -168,8 +193,9 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
 
 /// The baseline's configuration, for the record.
 pub fn recorded(target: &RealTarget, plan: &Plan) -> Vec<(String, String)> {
-    let told = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
-    let told = told.and_then(|(workload, _)| target.servers.settings(target, &workload));
-    let Some((server, settings)) = told else { return Vec::new() };
+    let first = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
+    let configured =
+        first.and_then(|(workload, _)| target.servers.settings(target, plan, &workload));
+    let Some((server, settings)) = configured else { return Vec::new() };
     settings.into_iter().map(|(name, value)| (format!("{server}.{name}"), value)).collect()
 }
