@@ -137,9 +137,10 @@ mod tests {
     #[test]
     fn every_profile_workload_server_engine_and_filesystem_is_explained() {
         assert_explained(device::profile::builtin_names().map(str::to_owned));
-        assert_explained(DatabaseKind::ALL.map(|kind| kind.to_string()));
-        assert_explained(owned(["mariadb", "postgresql", "running-server"]));
-        assert_explained(EngineKind::ALL.map(|kind| kind.to_string()));
+        assert_explained(DatabaseKind::ALL.iter().map(|kind| kind.to_string()));
+        let private = workload::PrivateServer::ALL.iter().map(|kind| kind.spec().name.to_owned());
+        assert_explained(private.chain(["running-server".to_owned()]));
+        assert_explained(EngineKind::ALL.iter().map(|kind| kind.to_string()));
         assert_explained(FilesystemKind::ALL.map(|kind| kind.to_string()));
     }
 
