@@ -331,7 +331,7 @@ fn a_page_cache_bound_holds() {
         "0s",
     ];
     let ended = place.run(&words).expect(0);
-    assert!(ended.out.contains("bounded to 24"), "{}", ended.out);
+    assert!(ended.out.contains("limited to 24"), "{}", ended.out);
     let path =
         std::fs::read_dir(place.state().join("runs")).unwrap().next().unwrap().unwrap().path();
     let file = rusqlite::Connection::open(path).unwrap();

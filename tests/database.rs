@@ -84,7 +84,11 @@ fn from_a_workload_to_a_verdict_on_each_server() {
             assert!(ended.out.contains(word), "no '{word}' in:\n{}", ended.out);
         }
         assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
-        assert!(ended.err.contains("tell"), "the server's configuration is told:\n{}", ended.err);
+        assert!(
+            ended.err.contains("configure"),
+            "the server's configuration is shown:\n{}",
+            ended.err
+        );
         let summary = &json(&place)["analysis"]["groups"][0]["baseline"];
         let per_second = summary["throughput"]["mean"].as_f64().unwrap();
         let queries = summary["transactions"]["queries_per_second"].as_f64().unwrap();
@@ -437,7 +441,7 @@ fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
     let long = ["--placebo", "1", "--rounds", "1", "--measure", "5s", "--warmup", "200ms"];
     // Data that a trial's copy has room for, but not beside what is kept of them.
     let large = ["--workload", "oltp_read_write,tables=10,rows=120000"];
-    compare(&place, &inner, &large).expect(2).complains_of(&["estimated at", "free"]);
+    compare(&place, &inner, &large).expect(2).complains_of(&["take about", "free"]);
     assert!(left_in(&inner).is_empty(), "{:?}", left_in(&inner));
     // Nothing waits for the disk, so that rows come fast enough to fill it.
     let fast = ["--workload", "insert", "--variable", "innodb_flush_log_at_trx_commit=0"];

@@ -96,7 +96,7 @@ fn a_server_that_runs_already_is_used_and_left_as_it_was() {
     let foreign = Foreign::start(&place);
     let ended = foreign.compare(&place, "empty", &[]).expect(0);
     let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the server is not Spindle's"), "{text}");
+    assert!(text.contains("Spindle did not start the server"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
     assert_eq!(foreign.sql("SHOW TABLES IN empty").unwrap(), "");
     // What somebody has there is neither used nor touched without consent.
@@ -226,7 +226,7 @@ fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
     let foreign = ForeignPostgreSql::start(&place);
     let ended = foreign.compare(&place, "empty", &[], "open sesame").expect(0);
     let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("the server is not Spindle's"), "{text}");
+    assert!(text.contains("Spindle did not start the server"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
     assert_eq!(foreign.tables("empty"), "");
     let refused = foreign.compare(&place, "empty", &[], "wrong").expect(2);

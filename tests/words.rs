@@ -27,7 +27,7 @@ fn levels_that_the_device_does_not_have() {
     plan(&["--schedulers", "bqf"]).expect(2).complains_of(&["bqf", "bfq"]);
     let none = ["--schedulers", "mq-deadline", "--queues", "100000"];
     plan(&none).expect(2).complains_of(&["100000", "2048"]);
-    plan(&["--queues", "2"]).expect(2).complains_of(&["silently", "4"]);
+    plan(&["--queues", "2"]).expect(2).complains_of(&["would make it", "4"]);
     let tunable = ["--schedulers", "bfq", "--tunable", "bfq.fifo_batch=1"];
     plan(&tunable).expect(2).complains_of(&["fifo_batch", "low_latency"]);
     let baseline = ["--schedulers", "all", "--baseline", "scheduler=cfq"];

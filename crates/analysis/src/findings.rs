@@ -184,7 +184,7 @@ impl FindingKind {
 }
 
 /// All that a run shows.
-pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
+pub fn findings(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     FindingKind::all()
         .filter_map(|kind| {
             let Found { cells, evidence, check } = kind.find(run, analysis)?;

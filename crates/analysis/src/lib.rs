@@ -18,7 +18,7 @@
 mod comparison;
 mod decision;
 mod estimate;
-pub mod findings;
+mod findings;
 mod metric;
 mod noise;
 mod summary;
@@ -27,7 +27,7 @@ mod transactions;
 pub use comparison::{Comparison, Correction, Verdict, compare};
 pub use decision::{Choice, Decision, KeepReason, decide};
 pub use estimate::{Estimate, t_quantile};
-pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind};
+pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind, findings};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
 pub use summary::{

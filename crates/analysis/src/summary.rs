@@ -1,8 +1,7 @@
 //! The whole of a run: conditions, baselines, cells, verdicts.
 
 use crate::{
-    Comparison, Correction, Estimate, Finding, Metric, NoiseFloor, TransactionSummary, Verdict,
-    compare, findings,
+    Comparison, Correction, Estimate, Metric, NoiseFloor, TransactionSummary, Verdict, compare,
 };
 use counters::Aggregate;
 use plan::Factor;
@@ -18,8 +17,6 @@ pub struct Analysis {
     pub groups: Vec<Group>,
     /// How intervals were widened.
     pub correction: Correction,
-    /// Causes, with the counters that show them.
-    pub findings: Vec<Finding>,
 }
 
 /// The cells that are compared with one another: those under the same conditions.
@@ -118,9 +115,7 @@ impl Analysis {
         let correction = Correction { cells: compared, looks: run.plan.timing.looks().len() };
         let groups =
             run.plan.baselines().into_iter().map(|place| group(run, place, correction)).collect();
-        let mut analysis = Analysis { groups, correction, findings: Vec::new() };
-        analysis.findings = findings::all(run, &analysis);
-        analysis
+        Analysis { groups, correction }
     }
 
     /// Whether every comparison of throughput and of the 99th percentile has a verdict.

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use analysis::{Analysis, Evidence, FindingKind, Metric, Verdict};
+use analysis::{Analysis, Evidence, FindingKind, Metric, Verdict, findings};
 use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
 use random::Stream;
 use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId};
@@ -34,7 +34,7 @@ fn plan(cells: usize, rounds: u32) -> Plan {
     let offer = Offer {
         current: [(Factor::Scheduler, levels[0].clone())].into(),
         all: [(Factor::Scheduler, levels)].into(),
-        size_usual: Bytes::from_gib(1),
+        default_size: Bytes::from_gib(1),
         ..Offer::default()
     };
     let raw = RawPlan {
@@ -252,8 +252,7 @@ fn who_waited_for_a_processor_or_a_request_is_named() {
         measurement.job.reads.bytes = Bytes::from_kib(4) * measurement.job.reads.operations;
     }
     let found = |run: &Run, kind: FindingKind| {
-        let findings = Analysis::of(run).findings;
-        findings
+        findings(run, &Analysis::of(run))
             .into_iter()
             .find(|found| found.kind == kind)
             .map(|found| (found.cells, found.evidence))
@@ -283,8 +282,9 @@ fn a_cache_is_named_only_where_the_counters_can_tell() {
         let values = values.map(|(name, value)| (name.to_owned(), value)).into();
         measurement.counters = vec![record::CounterSample { at: 1.0, values }];
     }
-    let named =
-        |run: &Run| Analysis::of(run).findings.iter().any(|found| found.kind == FindingKind::Cache);
+    let named = |run: &Run| {
+        findings(run, &Analysis::of(run)).iter().any(|found| found.kind == FindingKind::Cache)
+    };
     assert!(!named(&run), "trials of a second hold one sample, edges and all");
     run.plan.timing.measure = Nanos::from_secs(3);
     assert!(named(&run));

@@ -1,31 +1,11 @@
 //! Figures that others have published, to be shown beside ours.
 
-use crate::{Cell, Factor, Level, RawLevel};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use crate::{Cell, Factor, Level, RawPublished};
+use serde::Serialize;
 use workload::WordError;
 
-/// A published figure as a plan file has it: `[[published]]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawPublished {
-    /// Which cells it is of: those with these levels.
-    #[serde(default)]
-    pub cell: BTreeMap<String, RawLevel>,
-    /// What is given: `operations/s`, or a counter's name, such as `device.w/s`.
-    pub figure: String,
-    /// The figure; or `low` and `high`.
-    pub value: Option<f64>,
-    /// Where only a range was published.
-    pub low: Option<f64>,
-    /// The range's other end.
-    pub high: Option<f64>,
-    /// Who published it, where.
-    pub source: String,
-}
-
 /// A published figure and the cells that it is laid beside.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Published {
     /// The levels that a cell must have.
     pub cell: Vec<(Factor, Level)>,
@@ -42,19 +22,19 @@ pub struct Published {
 /// The figure that is not a counter.
 pub const OPERATIONS: &str = "operations/s";
 
-impl RawPublished {
-    /// Checks it.
-    pub fn resolve(&self) -> Result<Published, WordError> {
+impl Published {
+    /// Checks a figure as a plan file has it.
+    pub fn of(raw: &RawPublished) -> Result<Published, WordError> {
         let wrong = |why: &str| {
-            WordError::new(format!("the published figure {} ({}) {why}", self.figure, self.source))
+            WordError::new(format!("the published figure {} ({}) {why}", raw.figure, raw.source))
         };
         let mut cell = Vec::new();
-        for (word, level) in &self.cell {
+        for (word, level) in &raw.cell {
             let factor: Factor = word.parse()?;
             let level = factor.level(&level.text())?;
             cell.push((factor, level));
         }
-        let (low, high) = match (self.value, self.low, self.high) {
+        let (low, high) = match (raw.value, raw.low, raw.high) {
             (Some(value), None, None) => (value, value),
             (None, Some(low), Some(high)) if low <= high => (low, high),
             _ => return Err(wrong("needs either value, or low and high")),
@@ -62,11 +42,9 @@ impl RawPublished {
         if !(low.is_finite() && high.is_finite() && low > 0.0) {
             return Err(wrong("is not above zero"));
         }
-        Ok(Published { cell, figure: self.figure.clone(), low, high, source: self.source.clone() })
+        Ok(Published { cell, figure: raw.figure.clone(), low, high, source: raw.source.clone() })
     }
-}
 
-impl Published {
     /// Whether it is of this cell.
     pub fn is_of(&self, cell: &Cell) -> bool {
         self.cell.iter().all(|(factor, level)| cell.level(factor) == Some(level))
@@ -78,7 +56,7 @@ mod tests {
     use super::*;
 
     fn published(text: &str) -> Result<Published, WordError> {
-        toml::from_str::<RawPublished>(text).unwrap().resolve()
+        Published::of(&toml::from_str::<RawPublished>(text).unwrap())
     }
 
     #[test]

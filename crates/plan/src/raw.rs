@@ -1,6 +1,5 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
-use crate::RawPublished;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
@@ -155,6 +154,25 @@ impl RawPlan {
             published: [self.published, over.published].concat(),
         }
     }
+}
+
+/// A published figure as a plan file has it: `[[published]]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawPublished {
+    /// Which cells it is of: those with these levels.
+    #[serde(default)]
+    pub cell: BTreeMap<String, RawLevel>,
+    /// What is given: `operations/s`, or a counter's name, such as `device.w/s`.
+    pub figure: String,
+    /// The figure; or `low` and `high`.
+    pub value: Option<f64>,
+    /// Where only a range was published.
+    pub low: Option<f64>,
+    /// The range's other end.
+    pub high: Option<f64>,
+    /// Who published it, where.
+    pub source: String,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::{
     Cell, Factor, Level, Published, RawPlan, Refusal, Role, SizeLimit, TRIAL_OVERHEAD, Timing,
-    TimingWish, timing::ROUNDS_LEAST,
+    TimingWish, timing::MIN_ROUNDS,
 };
 use serde::Serialize;
 use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
@@ -24,7 +24,7 @@ pub struct Offer {
     /// The largest size the scratch span may have, and what limits it.
     pub size_limit: Option<(Bytes, SizeLimit)>,
     /// The scratch span's size when nothing is said.
-    pub size_usual: Bytes,
+    pub default_size: Bytes,
     /// Whether the scratch file gets a loop device of its own: asked for, or needed by a factor.
     pub own_loop: bool,
     /// Bytes a second at which a scratch file is laid out, for the time estimate.
@@ -101,13 +101,13 @@ pub struct DroppedFactor {
 }
 
 /// A difference below this is of no use to anybody who would have to change a setting for it.
-const MARGIN_PERCENT_USUAL: f64 = 3.0;
+const DEFAULT_MARGIN_PERCENT: f64 = 3.0;
 
 /// The longest that a replay lasts by default: longer than any trace of block I/O.
-const REPLAY_MOST: Nanos = Nanos::from_secs(366 * 24 * 3600);
+const MAX_REPLAY: Nanos = Nanos::from_secs(366 * 24 * 3600);
 
 /// The most cells a plan may have.
-const CELLS_MOST: usize = 2000;
+const MAX_CELLS: usize = 2000;
 
 impl Plan {
     /// Places of the baselines among the cells.
@@ -235,11 +235,7 @@ impl RawPlan {
             events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
-            published: self
-                .published
-                .iter()
-                .map(crate::RawPublished::resolve)
-                .collect::<Result<_, _>>()?,
+            published: self.published.iter().map(Published::of).collect::<Result<_, _>>()?,
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
@@ -261,13 +257,14 @@ impl RawPlan {
             // A trial ends with its trace, all of which counts.
             Some(_) => TimingWish {
                 warmup: Some(Nanos::ZERO),
-                measure: self.measure.or(Some(REPLAY_MOST)),
-                rounds: self.rounds.or(Some(ROUNDS_LEAST)),
+                measure: self.measure.or(Some(MAX_REPLAY)),
+                rounds: self.rounds.or(Some(MIN_ROUNDS)),
                 budget: None,
                 overhead: None,
             },
         };
-        plan.timing = Timing::fit(wish, plan.slots(), plan.preparation).map_err(WordError::new)?;
+        plan.timing = Timing::fit(wish, plan.slots(), plan.preparation)
+            .map_err(|error| WordError::new(error.to_string()))?;
         if self.replay.is_some() {
             // What a trial of a replay takes is not known before one has run: the budget ends the run
             // between rounds.
@@ -310,15 +307,15 @@ impl RawPlan {
     /// What the clients do when nothing is said: the reads and page flushes of a busy database.
     fn base_job(&self, databases: &[DatabaseJob]) -> Job {
         let raw = &self.job;
-        let usual = Job::default();
+        let default = Job::default();
         let pattern = raw
             .pattern
             .unwrap_or(workload::Pattern { order: workload::Order::Random, read_percent: 70 });
         Job {
             pattern,
             block_size: raw.block_size.unwrap_or(Bytes::from_kib(16)),
-            sync: raw.sync.unwrap_or(usual.sync),
-            clients: raw.clients.unwrap_or(database::clients_usual(databases)),
+            sync: raw.sync.unwrap_or(default.sync),
+            clients: raw.clients.unwrap_or(database::default_clients(databases)),
             client_kind: raw.client_kind.unwrap_or_default(),
             depth: raw.depth.unwrap_or(1),
             rate: raw.rate,
@@ -327,7 +324,7 @@ impl RawPlan {
     }
 
     fn margin(&self) -> Result<f64, WordError> {
-        let percent = self.margin_percent.unwrap_or(MARGIN_PERCENT_USUAL);
+        let percent = self.margin_percent.unwrap_or(DEFAULT_MARGIN_PERCENT);
         if (0.1..=50.0).contains(&percent) {
             Ok(percent / 100.0)
         } else {
@@ -338,7 +335,7 @@ impl RawPlan {
     fn span(&self, offer: &Offer, databases: &[DatabaseJob]) -> Result<Bytes, WordError> {
         let size = match database::room(databases, self.size)? {
             Some(room) => self.size.unwrap_or(room),
-            None => self.size.unwrap_or(offer.size_usual),
+            None => self.size.unwrap_or(offer.default_size),
         };
         if size < Bytes::from_mib(1) {
             return Err(WordError::new(format!(
@@ -404,11 +401,11 @@ impl RawPlan {
     ) -> Result<BTreeMap<Factor, Level>, WordError> {
         let mut baseline = BTreeMap::new();
         for (factor, all) in levels {
-            let usual = match factor.role() {
+            let current = match factor.role() {
                 Role::HostSetting => offer.current.get(factor).cloned(),
                 Role::Choice | Role::Condition => None,
             };
-            baseline.insert(factor.clone(), usual.unwrap_or_else(|| all[0].clone()));
+            baseline.insert(factor.clone(), current.unwrap_or_else(|| all[0].clone()));
         }
         for (word, written) in &self.baseline {
             let factor: Factor = word.parse()?;
@@ -466,9 +463,9 @@ impl Plan {
                     None => self.cells.push(cell),
                 }
             }
-            if self.cells.len() > CELLS_MOST {
+            if self.cells.len() > MAX_CELLS {
                 return Err(WordError::new(format!(
-                    "these levels span more than {CELLS_MOST} cells: name fewer"
+                    "these levels span more than {MAX_CELLS} cells: name fewer"
                 )));
             }
         }
@@ -519,9 +516,9 @@ fn proper(mut levels: BTreeMap<Factor, Level>) -> BTreeMap<Factor, Level> {
 /// Every combination, the first factor changing slowest.
 fn cross(levels: &[(Factor, Vec<Level>)]) -> Result<Vec<BTreeMap<Factor, Level>>, WordError> {
     let count = levels.iter().try_fold(1usize, |product, (_, all)| product.checked_mul(all.len()));
-    if count.is_none_or(|count| count > CELLS_MOST * 10) {
+    if count.is_none_or(|count| count > MAX_CELLS * 10) {
         return Err(WordError::new(format!(
-            "these levels span more than {CELLS_MOST} cells: name fewer"
+            "these levels span more than {MAX_CELLS} cells: name fewer"
         )));
     }
     let mut cells = vec![BTreeMap::new()];

@@ -1,22 +1,22 @@
 //! How long trials last, and how many rounds fit a budget.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use units::Nanos;
 
 /// Rounds below which no verdict is given: with fewer, an interval corrected for several cells is
 /// wider than any difference that matters.
-pub const ROUNDS_LEAST: u32 = 5;
+pub const MIN_ROUNDS: u32 = 5;
 
 /// Rounds when nothing is said.
-const ROUNDS_USUAL: u32 = 8;
+const DEFAULT_ROUNDS: u32 = 8;
 
 /// More rounds than this narrow an interval less than longer trials do.
-const ROUNDS_MOST: u32 = 30;
+const MAX_ROUNDS: u32 = 30;
 
-const WARMUP_USUAL: Nanos = Nanos::from_secs(1);
-const MEASURE_USUAL: Nanos = Nanos::from_secs(5);
+const DEFAULT_WARMUP: Nanos = Nanos::from_secs(1);
+const DEFAULT_MEASURE: Nanos = Nanos::from_secs(5);
 const MEASURE_SHORT: Nanos = Nanos::from_secs(2);
-const MEASURE_LEAST: Nanos = Nanos::from_secs(1);
+const MIN_MEASURE: Nanos = Nanos::from_secs(1);
 
 /// Rounds that a budget buys before it buys longer trials.
 const ROUNDS_WANTED: u64 = 12;
@@ -25,7 +25,7 @@ const ROUNDS_WANTED: u64 = 12;
 pub const TRIAL_OVERHEAD: Nanos = Nanos::from_millis(300);
 
 /// How long, how often.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Timing {
     /// Time before measuring starts, in each trial.
     pub warmup: Nanos,
@@ -36,12 +36,7 @@ pub struct Timing {
     /// The time that all may take together; with it, a run ends early once all is settled.
     pub budget: Option<Nanos>,
     /// The time a trial takes besides: settings, checks, recording; a database's server and data.
-    #[serde(default = "overhead_usual")]
     pub overhead: Nanos,
-}
-
-fn overhead_usual() -> Nanos {
-    TRIAL_OVERHEAD
 }
 
 /// What was asked for; anything may be left open.
@@ -59,22 +54,48 @@ pub struct TimingWish {
     pub overhead: Option<Nanos>,
 }
 
+/// Why a plan's timing is not possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimingError {
+    /// No rounds, or too many.
+    #[error("rounds must be between 1 and 10000")]
+    Rounds,
+    /// Trials are too short.
+    #[error("a trial must measure for at least 100ms")]
+    Measure,
+    /// The budget does not allow enough rounds.
+    #[error(
+        "a budget of {budget} is too short for {rounds} rounds of {slots} trials: it takes at least \
+         {needed}; name fewer levels or a larger --budget"
+    )]
+    Budget {
+        /// The budget.
+        budget: Nanos,
+        /// The fewest rounds.
+        rounds: u64,
+        /// Trials a round.
+        slots: u64,
+        /// What would be enough.
+        needed: Nanos,
+    },
+}
+
 impl Timing {
     /// Fits `wish` to `slots` trials a round, with `before` for preparation. The error says what
     /// does not fit and what would.
-    pub fn fit(wish: TimingWish, slots: usize, before: Nanos) -> Result<Timing, String> {
+    pub fn fit(wish: TimingWish, slots: usize, before: Nanos) -> Result<Timing, TimingError> {
         if wish.rounds.is_some_and(|rounds| !(1..=10_000).contains(&rounds)) {
-            return Err("rounds must be between 1 and 10000".to_owned());
+            return Err(TimingError::Rounds);
         }
         if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
-            return Err("a trial must measure for at least 100ms".to_owned());
+            return Err(TimingError::Measure);
         }
         let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
         let Some(budget) = wish.budget else {
             return Ok(Timing {
-                warmup: wish.warmup.unwrap_or(WARMUP_USUAL),
-                measure: wish.measure.unwrap_or(MEASURE_USUAL),
-                rounds: wish.rounds.unwrap_or(ROUNDS_USUAL),
+                warmup: wish.warmup.unwrap_or(DEFAULT_WARMUP),
+                measure: wish.measure.unwrap_or(DEFAULT_MEASURE),
+                rounds: wish.rounds.unwrap_or(DEFAULT_ROUNDS),
                 budget: None,
                 overhead,
             });
@@ -87,48 +108,45 @@ impl Timing {
         budget: Nanos,
         slots: u64,
         before: Nanos,
-    ) -> Result<Timing, String> {
+    ) -> Result<Timing, TimingError> {
         let available = budget.saturating_sub(before);
         let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
-        let rounds_least = u64::from(wish.rounds.unwrap_or(ROUNDS_LEAST));
+        let min_rounds = u64::from(wish.rounds.unwrap_or(MIN_ROUNDS));
         let room_of = |rounds: u64| {
             let trial = (available / (slots * rounds)).saturating_sub(overhead);
-            let warmup = wish.warmup.unwrap_or_else(|| WARMUP_USUAL.min(trial / 4));
+            let warmup = wish.warmup.unwrap_or_else(|| DEFAULT_WARMUP.min(trial / 4));
             (warmup, trial.saturating_sub(warmup))
         };
         // More rounds narrow an interval more than longer trials do, down to trials of two seconds.
         let short_enough = wish.measure.unwrap_or(MEASURE_SHORT);
         let rounds = match wish.rounds {
             Some(rounds) => u64::from(rounds),
-            None => (rounds_least..=ROUNDS_WANTED)
+            None => (min_rounds..=ROUNDS_WANTED)
                 .rev()
                 .find(|rounds| room_of(*rounds).1 >= short_enough)
-                .unwrap_or(rounds_least),
+                .unwrap_or(min_rounds),
         };
         let (warmup, room) = room_of(rounds);
         let measure = match wish.measure {
             Some(measure) => measure,
             // With a fixed number of rounds, longer trials are all that a budget can buy.
             None if wish.rounds.is_some() => room,
-            None => room.min(MEASURE_USUAL),
+            None => room.min(DEFAULT_MEASURE),
         };
-        if measure > room || measure < MEASURE_LEAST.min(wish.measure.unwrap_or(MEASURE_LEAST)) {
+        if measure > room || measure < MIN_MEASURE.min(wish.measure.unwrap_or(MIN_MEASURE)) {
             let needed = before
-                + (wish.measure.unwrap_or(MEASURE_LEAST)
-                    + wish.warmup.unwrap_or(MEASURE_LEAST / 4)
+                + (wish.measure.unwrap_or(MIN_MEASURE)
+                    + wish.warmup.unwrap_or(MIN_MEASURE / 4)
                     + overhead)
                     * slots
-                    * rounds_least;
-            return Err(format!(
-                "a budget of {budget} is too short for {rounds_least} rounds of {slots} trials: it \
-                 takes at least {needed}; name fewer levels or a larger --budget"
-            ));
+                    * min_rounds;
+            return Err(TimingError::Budget { budget, rounds: min_rounds, slots, needed });
         }
         let round = (warmup + measure + overhead) * slots;
         let fitting = (available.0 / round.0).clamp(1, u64::from(u32::MAX)) as u32;
-        let rounds = wish.rounds.unwrap_or(fitting.min(ROUNDS_MOST));
-        let measure = if wish.rounds.is_none() && wish.measure.is_none() && fitting > ROUNDS_MOST {
-            let trial = available / (slots * u64::from(ROUNDS_MOST));
+        let rounds = wish.rounds.unwrap_or(fitting.min(MAX_ROUNDS));
+        let measure = if wish.rounds.is_none() && wish.measure.is_none() && fitting > MAX_ROUNDS {
+            let trial = available / (slots * u64::from(MAX_ROUNDS));
             trial.saturating_sub(warmup + overhead).min(Nanos::from_secs(60))
         } else {
             measure
@@ -148,8 +166,8 @@ impl Timing {
     pub fn looks(&self) -> Vec<u32> {
         let mut looks = Vec::new();
         if self.budget.is_some() {
-            let middle = (ROUNDS_LEAST + self.rounds) / 2;
-            looks.extend([ROUNDS_LEAST, middle].into_iter().filter(|look| *look < self.rounds));
+            let middle = (MIN_ROUNDS + self.rounds) / 2;
+            looks.extend([MIN_ROUNDS, middle].into_iter().filter(|look| *look < self.rounds));
             looks.dedup();
         }
         looks.push(self.rounds);
@@ -165,7 +183,7 @@ mod tests {
     #[test]
     fn says_what_would_fit() {
         let wish = TimingWish { budget: Some(Nanos::from_secs(10)), ..TimingWish::default() };
-        let error = Timing::fit(wish, 20, Nanos::ZERO).unwrap_err();
+        let error = Timing::fit(wish, 20, Nanos::ZERO).unwrap_err().to_string();
         assert!(error.contains("5 rounds of 20 trials"), "{error}");
         assert!(error.contains("at least 2m 35s"), "{error}");
     }
@@ -174,7 +192,7 @@ mod tests {
     fn looks_end_with_the_last_round() {
         let timing = |rounds, budget| Timing {
             warmup: Nanos::ZERO,
-            measure: MEASURE_USUAL,
+            measure: DEFAULT_MEASURE,
             rounds,
             budget,
             overhead: TRIAL_OVERHEAD,
@@ -198,8 +216,8 @@ mod tests {
             let wish = TimingWish { budget: Some(budget), rounds, ..TimingWish::default() };
             if let Ok(timing) = Timing::fit(wish, slots, before) {
                 prop_assert!(timing.total(slots, before) <= budget, "{:?}", timing);
-                prop_assert!(timing.measure >= MEASURE_LEAST);
-                prop_assert!(timing.rounds >= rounds.unwrap_or(ROUNDS_LEAST));
+                prop_assert!(timing.measure >= MIN_MEASURE);
+                prop_assert!(timing.rounds >= rounds.unwrap_or(MIN_ROUNDS));
             }
         }
     }

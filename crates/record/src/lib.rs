@@ -11,6 +11,7 @@ mod form;
 mod histogram;
 mod measurement;
 mod run;
+mod share;
 mod store;
 mod transactions;
 mod warning;
@@ -20,9 +21,10 @@ pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
-    Second, SharePermille,
+    Second,
 };
 pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Trial, TrialId};
+pub use share::SharePermille;
 pub use store::{Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
 pub use warning::{JobRole, LateCompletions, LateStatistic, MovedSetting, VoidReason, Warning};

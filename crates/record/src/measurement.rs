@@ -1,6 +1,6 @@
 //! What one trial gave.
 
-use crate::{EventLog, Histogram, Transactions, Warning};
+use crate::{EventLog, Histogram, SharePermille, Transactions, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -113,11 +113,6 @@ pub struct GeneratorCost {
     /// generator may be what limits.
     pub busiest: SharePermille,
 }
-
-/// A share in thousandths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SharePermille(pub u32);
 
 fn is_zero(count: &u64) -> bool {
     *count == 0

@@ -1,7 +1,7 @@
 //! As JSON, for programs.
 
 use crate::sentences;
-use analysis::{Analysis, decide};
+use analysis::{Analysis, decide, findings};
 use record::Run;
 use serde_json::{Value, json};
 
@@ -22,17 +22,20 @@ pub fn json(run: &Run, analysis: &Analysis) -> Value {
             })
         })
         .collect();
-    let findings: Vec<_> = analysis
-        .findings
+    let findings: Vec<_> = findings(run, analysis)
         .iter()
         .map(|finding| {
             let text = sentences::finding(run, finding);
             json!({
                 "id": finding.kind,
                 "cells": finding.cells,
-                "statement": text.statement,
-                "evidence": text.evidence,
-                "check": text.check,
+                "evidence": finding.evidence,
+                "check": finding.check,
+                "text": {
+                    "statement": text.statement,
+                    "evidence": text.evidence,
+                    "check": text.check,
+                },
             })
         })
         .collect();

@@ -1,7 +1,7 @@
 //! As Markdown, for a ticket or a page.
 
 use crate::{Align, Table, published, sentences, terminal, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric, decide};
+use analysis::{Analysis, CellSummary, Group, Metric, decide, findings};
 use counters::Counter;
 use record::Run;
 use std::fmt::Write;
@@ -89,10 +89,11 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
             let _ = writeln!(out, "\nPublished: {source}.");
         }
     }
-    if !analysis.findings.is_empty() {
+    let findings = findings(run, analysis);
+    if !findings.is_empty() {
         out.push_str("\n## Findings\n\n");
     }
-    for finding in &analysis.findings {
+    for finding in &findings {
         let text = sentences::finding(run, finding);
         let _ = writeln!(
             out,

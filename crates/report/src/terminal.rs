@@ -1,7 +1,7 @@
 //! For a terminal.
 
 use crate::{Align, Table, published, sentences, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric, decide};
+use analysis::{Analysis, CellSummary, Group, Metric, decide, findings};
 use plan::{Factor, Intention, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
@@ -32,7 +32,8 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
         }
     }
     beside(&mut out, run, analysis, width);
-    for finding in &analysis.findings {
+    let findings = findings(run, analysis);
+    for finding in &findings {
         let text = sentences::finding(run, finding);
         let statement = format!("{} ({}).", text.statement.trim_end_matches('.'), text.evidence);
         let _ = writeln!(out, "\n{}", words::wrap(&statement, width, 2));

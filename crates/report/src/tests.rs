@@ -16,7 +16,7 @@ fn run(clients: &[u64]) -> Run {
     let offer = Offer {
         current: [(Factor::Scheduler, level("mq-deadline"))].into(),
         all: [(Factor::Scheduler, schedulers)].into(),
-        size_usual: Bytes::from_gib(1),
+        default_size: Bytes::from_gib(1),
         ..Offer::default()
     };
     let mut raw = RawPlan { target: Some("/var/lib/mysql".to_owned()), ..RawPlan::default() };

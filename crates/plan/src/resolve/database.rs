@@ -1,11 +1,11 @@
-//! What a plan of database workloads must fit, and what is usual there.
+//! What a plan of database workloads must fit, and its defaults.
 
 use crate::{Factor, Level, LoadingPace, RawPlan, TRIAL_OVERHEAD};
 use units::{Bytes, Nanos};
 use workload::{DatabaseJob, DatabaseKind, WordError};
 
 /// Clients when nothing is said.
-const CLIENTS_USUAL: u32 = 8;
+const DEFAULT_CLIENTS: u32 = 8;
 
 impl RawPlan {
     /// The database workloads that are asked for; empty where blocks are measured. The error says
@@ -105,9 +105,9 @@ impl RawPlan {
 }
 
 /// How many clients there are when nothing is said: one inserts, more do the rest.
-pub(super) fn clients_usual(databases: &[DatabaseJob]) -> u32 {
+pub(super) fn default_clients(databases: &[DatabaseJob]) -> u32 {
     let inserts = |database: &DatabaseJob| database.kind == DatabaseKind::Insert;
-    if !databases.is_empty() && databases.iter().all(inserts) { 1 } else { CLIENTS_USUAL }
+    if !databases.is_empty() && databases.iter().all(inserts) { 1 } else { DEFAULT_CLIENTS }
 }
 
 /// Room for the largest of the databases, where there are any; `asked` must have it.

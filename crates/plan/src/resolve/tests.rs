@@ -21,7 +21,7 @@ fn offer() -> Offer {
             },
         )),
         own_loop: false,
-        size_usual: Bytes::from_gib(1),
+        default_size: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
         databases: LoadingPace::default(),
     }

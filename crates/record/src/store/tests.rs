@@ -4,7 +4,7 @@ use plan::{Cell, Factor, Level, Plan, RawPlan};
 use units::{Bytes, Nanos};
 
 fn plan() -> Plan {
-    let mut offer = plan::Offer { size_usual: Bytes::from_gib(1), ..plan::Offer::default() };
+    let mut offer = plan::Offer { default_size: Bytes::from_gib(1), ..plan::Offer::default() };
     let level = |text: &str| Level(text.to_owned());
     offer.all.insert(Factor::Scheduler, vec![level("none"), level("bfq")]);
     offer.current.insert(Factor::Scheduler, level("none"));

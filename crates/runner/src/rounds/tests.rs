@@ -41,7 +41,7 @@ impl World for FakeWorld {
         Ok(Offer {
             current: [(Factor::Scheduler, level("none"))].into(),
             all: [(Factor::Scheduler, SCHEDULERS.map(|(name, _)| level(name)).to_vec())].into(),
-            size_usual: Bytes::from_gib(1),
+            default_size: Bytes::from_gib(1),
             ..Offer::default()
         })
     }
@@ -185,7 +185,7 @@ fn with_a_budget_it_stops_once_settled_and_drops_what_lost() {
     let mut bench = bench(&world, None, Some(budget));
     assert!(bench.run.plan.timing.rounds > 20);
     assert_eq!(go(&world, &mut bench).unwrap(), Ending::Settled);
-    assert_eq!(bench.run.rounds(), plan::ROUNDS_LEAST);
+    assert_eq!(bench.run.rounds(), plan::MIN_ROUNDS);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn with_a_budget_a_cell_that_lost_runs_no_more_while_another_is_open() {
     assert_eq!(go(&world, &mut bench).unwrap(), Ending::Complete);
     assert_eq!(bench.run.dropped_cells(), [1], "bfq");
     let of = |cell| bench.run.trials.iter().filter(|trial| trial.id.cell == cell).count() as u32;
-    assert_eq!((of(1), of(2)), (plan::ROUNDS_LEAST, rounds));
+    assert_eq!((of(1), of(2)), (plan::MIN_ROUNDS, rounds));
 }
 
 #[test]

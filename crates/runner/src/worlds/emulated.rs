@@ -212,13 +212,13 @@ impl World for EmulatedWorld {
         if self.options.makes_filesystems {
             // Files are laid out, in data that take room.
             offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
-            offer.size_usual = DEFAULT_FILE.min(Bytes(limit.0 / 2));
+            offer.default_size = DEFAULT_FILE.min(Bytes(limit.0 / 2));
             let room = offer.size_limit.take().filter(|_| self.data != DataPlace::Memory);
             offer.size_limit = room.filter(|(room, _)| *room < limit).or(Some((limit, why)));
         } else {
             // Nothing is laid out: what was never written reads as zeroes, in the model's time.
             offer.layout_bytes_per_second = 0;
-            offer.size_usual = limit;
+            offer.default_size = limit;
             offer.size_limit = Some((limit, why));
         }
         Ok(offer)

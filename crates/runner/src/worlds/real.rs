@@ -103,7 +103,7 @@ impl RealTarget {
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
         offer.databases = DATABASES;
         let (limit, why) = describe::size_limit(self)?;
-        offer.size_usual = match self.chain.kind {
+        offer.default_size = match self.chain.kind {
             // A small device is used whole.
             TargetKind::BlockDevice => DEFAULT_SIZE.min(limit),
             TargetKind::Directory | TargetKind::File => DEFAULT_SIZE,

@@ -342,7 +342,7 @@ impl World for SimulatedWorld {
                     journal: self.filesystems.then_some(JOURNAL.bytes()),
                 },
             )),
-            size_usual: capacity,
+            default_size: capacity,
             own_loop: false,
             // Nothing is laid out.
             layout_bytes_per_second: 0,

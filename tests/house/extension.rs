@@ -1,0 +1,56 @@
+//! Extension points: one file, one line in a list, one page.
+
+use crate::source;
+use std::{collections::BTreeSet, path::Path};
+
+/// Names of the files in a folder without their ending; without the module's own file.
+fn names(folder: &str, ending: &str) -> BTreeSet<String> {
+    let folder = source::root().join(folder);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
+        .filter(|name| name != "mod" && name != "README")
+        .collect()
+}
+
+fn page(folder: &str, name: &str) -> bool {
+    source::root().join(folder).join(format!("{name}.md")).is_file()
+}
+
+#[test]
+fn each_finding_has_a_file_and_a_page() {
+    let kinds: BTreeSet<String> =
+        analysis::FindingKind::all().map(|kind| kind.id().replace('-', "_")).collect();
+    assert_eq!(names("crates/analysis/src/findings", ".rs"), kinds);
+    for kind in analysis::FindingKind::all() {
+        assert!(page("docs/reference/findings", kind.id()), "no page of {}", kind.id());
+    }
+}
+
+#[test]
+fn each_finding_is_named_by_tests() {
+    let tests: String = source::files(&source::root().join("crates/analysis/tests"), ".rs")
+        .into_iter()
+        .map(|(_, text)| text)
+        .collect();
+    for kind in analysis::FindingKind::all() {
+        let name = format!("FindingKind::{kind:?}");
+        assert!(tests.contains(&name), "no test names {name}");
+    }
+}
+
+#[test]
+fn each_crate_says_what_lives_in_it() {
+    for name in source::crates() {
+        let folder = source::root().join("crates").join(&name).join("src");
+        let text = ["lib.rs", "main.rs"]
+            .iter()
+            .find_map(|file| std::fs::read_to_string(folder.join(file)).ok())
+            .unwrap_or_default();
+        assert!(text.starts_with("//!"), "crates/{name}: no `//!` at its beginning");
+        let map = std::fs::read_to_string(source::root().join("ARCHITECTURE.md")).unwrap();
+        assert!(map.contains(&format!("crates/{name}")), "ARCHITECTURE.md lacks crates/{name}");
+        assert!(Path::new(&folder).is_dir());
+    }
+}

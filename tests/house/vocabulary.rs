@@ -1,0 +1,117 @@
+//! Names are the field's, sentences are no types, and no document is a diary.
+
+use crate::source;
+
+/// Words that had a private meaning once, and what to say instead.
+const PRIVATE: &[(&str, &str)] = &[
+    ("Slip", "Answer"),
+    ("Desk", "Mailbox"),
+    ("Hands", "Clients"),
+    ("Crew", "ClientHandles"),
+    ("Crowd", "Clients"),
+    ("Orders", "JobSpec"),
+    ("Vigil", "CpuLatencyGuard"),
+    ("hurry", "set_realtime"),
+    ("sleepers", "tag waiters"),
+    ("losers", "tag waiters"),
+    ("Goon", "ControlFlow"),
+    ("go_on", "run_rounds, resume"),
+    ("mend", "fix"),
+    ("mends", "fixes"),
+    ("mended", "fixed"),
+    ("USUAL", "DEFAULT"),
+    ("MOST", "MAX"),
+    ("LEAST", "MIN"),
+    ("evening", "no hours of the day"),
+    ("tonight", "no hours of the day"),
+    ("whoever", "who"),
+    ("nought", "zero"),
+];
+
+/// Ordinary words that are no names.
+const NO_NAMES: &[(&str, &str)] = &[("usual", "default"), ("told", "what it is"), ("way", "path")];
+
+/// Whether a line gives something this name.
+fn names(line: &str, word: &str) -> bool {
+    let code = line.split("//").next().unwrap_or("");
+    let defines = ["fn ", "let ", "let mut ", "mod ", "self."].iter().any(|before| {
+        code.match_indices(&format!("{before}{word}")).any(|(at, found)| {
+            let after = code[at + found.len()..].chars().next();
+            !after.is_some_and(|c| c.is_alphanumeric() || c == '_')
+        })
+    });
+    let part = words(code).any(|it| it.contains('_') && it.split('_').any(|part| part == word));
+    defines || part
+}
+
+/// Parts of an identifier or a sentence.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// `DEFAULT_SIZE` has DEFAULT and SIZE; `go_on` is one word of its own.
+fn has(word: &str, private: &str) -> bool {
+    word == private || (!private.contains('_') && word.split('_').any(|part| part == private))
+}
+
+#[test]
+fn no_private_vocabulary() {
+    let mut found = Vec::new();
+    let mut look = |place: String, text: &str| {
+        for (line, content) in text.lines().enumerate() {
+            for (name, instead) in NO_NAMES {
+                if names(content, name) {
+                    found.push(format!("{place}:{}: named '{name}': say {instead}", line + 1));
+                }
+            }
+            for (private, instead) in PRIVATE {
+                if words(content).any(|word| has(word, private)) {
+                    found.push(format!("{place}:{}: '{private}': say {instead}", line + 1));
+                }
+            }
+        }
+    };
+    for name in source::crates() {
+        for (path, text) in source::of_crate(&name) {
+            look(format!("crates/{name}/src/{}", path.display()), &text);
+        }
+    }
+    let root = source::root();
+    for (path, text) in source::files(&root.join("docs"), ".md") {
+        look(path.strip_prefix(&root).unwrap().display().to_string(), &text);
+    }
+    assert!(found.is_empty(), "{} places:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn an_error_is_a_type_and_no_sentence() {
+    let mut found = Vec::new();
+    for name in source::crates() {
+        for (path, text) in source::of_crate(&name) {
+            let code = source::without_comments(&text);
+            // A signature may go over several lines.
+            let flat = code.split_whitespace().collect::<Vec<_>>().join(" ");
+            let result = |at: usize| {
+                let rest = &flat[at..];
+                let mut depth = 0;
+                let end = rest.char_indices().find(|(_, c)| {
+                    match c {
+                        '<' => depth += 1,
+                        '>' => depth -= 1,
+                        _ => {}
+                    }
+                    *c == '>' && depth == 0
+                });
+                end.is_some_and(|(end, _)| {
+                    let inside = rest[..end].trim_end().trim_end_matches(',');
+                    inside.ends_with(", String")
+                })
+            };
+            let count = flat.match_indices("Result<").filter(|(at, _)| result(*at)).count();
+            if count > 0 {
+                found.push(format!("crates/{name}/src/{}: {count}", path.display()));
+            }
+        }
+    }
+    assert!(found.is_empty(), "Result<_, String> in\n{}", found.join("\n"));
+}
