@@ -34,12 +34,13 @@ impl DocumentsArgs {
     }
 }
 
-/// The generated section of a name: `cli`, `exit-codes`, `profiles`, or `tunable NAME`.
+/// The generated section of a name: `cli`, `exit-codes`, `profiles`, `counters`, or `tunable NAME`.
 fn section(name: &str) -> Option<String> {
     match name {
         "cli" => Some(command_line()),
         "exit-codes" => Some(exit_codes()),
         "profiles" => Some(profiles()),
+        "counters" => Some(counter_sections()),
         _ => name.strip_prefix("tunable ").and_then(tunable),
     }
 }
@@ -69,6 +70,22 @@ fn help(command: &Command, text: &mut String) {
 
 fn exit_codes() -> String {
     Exit::ALL.iter().map(|exit| format!("## {}\n\n{}\n\n", exit.number(), exit.meaning())).collect()
+}
+
+/// Every counter of the catalogue.
+fn counter_sections() -> String {
+    let section = |counter: &&counters::Counter| {
+        let unit = match counter.unit.symbol() {
+            "" => "a number".to_owned(),
+            symbol => symbol.to_owned(),
+        };
+        let aggregate = counter.aggregate.name();
+        format!(
+            "## `{}`\n\n{}. Unit: {unit}; a trial's figure is the {aggregate}. Source: {}.\n\n",
+            counter.id, counter.meaning, counter.source
+        )
+    };
+    counters::ALL.iter().map(section).collect()
 }
 
 /// Every profile: what it is, what it takes, and where its numbers come from.

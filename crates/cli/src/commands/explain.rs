@@ -153,6 +153,12 @@ mod tests {
     }
 
     #[test]
+    fn every_counter_is_explained() {
+        assert_explained(counters::ALL.iter().map(|counter| counter.id.to_owned()));
+        assert_explained(owned(["device.avgqu-sz", "avgrq-sz", "mariadb.fsyncs/s"]));
+    }
+
+    #[test]
     fn settings_counters_verdicts_and_exit_codes_are_explained() {
         assert_explained(owned([
             "queue/scheduler",
