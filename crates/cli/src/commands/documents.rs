@@ -6,7 +6,7 @@ use crate::say;
 use clap::{Args, Command, CommandFactory};
 use documents::checks;
 use documents::data::markdown_table;
-use std::collections::BTreeMap;
+use scheduler::{SchedulerKind, Versions};
 use std::path::PathBuf;
 
 /// The flags of `documents`.
@@ -34,13 +34,15 @@ impl DocumentsArgs {
     }
 }
 
-/// The generated section of a name: `cli`, `exit-codes`, `profiles`, `counters`, or `tunable NAME`.
+/// The generated section of a name: `cli`, `exit-codes`, `profiles`, `counters`,
+/// `schedulers`, or `tunable NAME`.
 fn section(name: &str) -> Option<String> {
     match name {
         "cli" => Some(command_line()),
         "exit-codes" => Some(exit_codes()),
         "profiles" => Some(profiles()),
         "counters" => Some(counter_sections()),
+        "schedulers" => Some(schedulers()),
         _ => name.strip_prefix("tunable ").and_then(tunable),
     }
 }
@@ -113,30 +115,68 @@ fn profiles() -> String {
 
 /// Where a tunable exists, with its default and range.
 fn tunable(name: &str) -> Option<String> {
-    // Kernels with the same scheduler, default and range share a row.
-    let mut rows: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
-    for kernel in blocklayer::Kernel::ALL {
-        for scheduler in kernel.schedulers() {
-            let tunables = blocklayer::tunables(kernel, scheduler);
-            for tunable in tunables.filter(|tunable| tunable.name == name) {
-                let with_unit =
-                    |value: u64| format!("{value} {}", tunable.unit).trim_end().to_owned();
-                let range = format!("{} to {}", tunable.min, with_unit(tunable.max));
-                let key = (scheduler.to_string(), with_unit(tunable.default), range);
-                rows.entry(key).or_default().push(kernel.name());
-            }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for spec in SchedulerKind::ALL.iter().map(|kind| kind.spec()) {
+        for tunable in spec.tunables.iter().filter(|tunable| tunable.name == name) {
+            let with_unit = |value: u64| format!("{value} {}", tunable.unit).trim_end().to_owned();
+            rows.push(vec![
+                spec.name.to_owned(),
+                kernels(common(spec.versions, tunable.versions)),
+                with_unit(tunable.default),
+                format!("{} to {}", tunable.min, with_unit(tunable.max)),
+                tunable.description.to_owned(),
+            ]);
         }
     }
-    let lines: Vec<Vec<String>> = rows
-        .into_iter()
-        .map(|((scheduler, default, range), kernels)| {
-            vec![scheduler, kernels.join(", "), default, range]
+    let heads = ["scheduler", "kernels", "default", "range", "meaning"];
+    (!rows.is_empty()).then(|| table(&heads, &rows))
+}
+
+/// Every scheduler, with a link to its page.
+fn schedulers() -> String {
+    let rows: Vec<Vec<String>> = SchedulerKind::ALL
+        .iter()
+        .map(|kind| {
+            let spec = kind.spec();
+            let modelled = blocklayer::Kernel::ALL
+                .iter()
+                .filter(|kernel| kernel.schedulers().contains(kind))
+                .map(|kernel| kernel.name());
+            vec![
+                format!("[{}]({}.md)", spec.name, spec.page),
+                kernels(spec.versions),
+                modelled.collect::<Vec<_>>().join(", "),
+                spec.description.to_owned(),
+            ]
         })
         .collect();
+    table(&["scheduler", "kernels", "simulated kernels", "what it does"], &rows)
+}
+
+fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let cells: Vec<Vec<&str>> =
-        lines.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
-    let heads = ["scheduler", "simulated kernels", "default", "range"];
-    (!cells.is_empty()).then(|| markdown_table(&heads, &cells))
+        rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+    markdown_table(heads, &cells)
+}
+
+/// The kernels that belong to both.
+fn common(one: Versions, other: Versions) -> Versions {
+    let until = match (one.until, other.until) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
+    // None is before every version, as it has to be here.
+    Versions { since: one.since.max(other.since), until }
+}
+
+/// A range of kernels, for people.
+fn kernels(versions: Versions) -> String {
+    match (versions.since, versions.until) {
+        (None, None) => "all".to_owned(),
+        (Some(since), None) => format!("{since} and later"),
+        (None, Some(until)) => format!("before {until}"),
+        (Some(since), Some(until)) => format!("from {since}, before {until}"),
+    }
 }
 
 #[cfg(test)]

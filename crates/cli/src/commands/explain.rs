@@ -123,13 +123,11 @@ mod tests {
 
     #[test]
     fn every_scheduler_and_tunable_is_explained() {
-        for kernel in blocklayer::Kernel::ALL {
-            for scheduler in kernel.schedulers() {
-                assert_explained([scheduler.to_string()]);
-                for tunable in blocklayer::tunables(kernel, scheduler) {
-                    let name = tunable.name;
-                    assert_explained([name.to_owned(), format!("{scheduler}.{name}")]);
-                }
+        for kind in scheduler::SchedulerKind::ALL {
+            assert_explained([kind.name().to_owned()]);
+            for tunable in kind.spec().tunables {
+                let name = tunable.name;
+                assert_explained([name.to_owned(), format!("{kind}.{name}")]);
             }
         }
     }
