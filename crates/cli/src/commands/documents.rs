@@ -183,6 +183,43 @@ fn kernels(versions: Versions) -> String {
 mod tests {
     use super::*;
 
+    /// The commands of a page: indented lines that begin with `spindle`, with their continuations.
+    fn commands(text: &str) -> Vec<String> {
+        let mut commands = Vec::new();
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some(line) = line.strip_prefix("    ") else { continue };
+            let line = line.trim_start_matches("$ ").trim_start_matches("sudo ");
+            if !line.starts_with("spindle ") {
+                continue;
+            }
+            let mut command = line.to_owned();
+            while let Some(first) = command.strip_suffix('\\') {
+                command = format!("{first}{}", lines.next().unwrap_or_default());
+            }
+            let command = command.split(" #").next().unwrap_or_default();
+            commands.push(command.replace('…', ""));
+        }
+        commands
+    }
+
+    #[test]
+    fn every_command_of_a_page_is_one() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut count = 0;
+        for page in checks::pages(&root).unwrap() {
+            for command in commands(&checks::read(&root, &page).unwrap()) {
+                let parsed =
+                    <crate::Spindle as clap::Parser>::try_parse_from(command.split_whitespace());
+                if let Err(error) = parsed {
+                    panic!("{}: {command}\n{error}", page.display());
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 40, "only {count} commands were found");
+    }
+
     #[test]
     fn pages_agree_with_the_program_and_with_data() {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
