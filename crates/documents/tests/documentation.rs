@@ -55,3 +55,25 @@ fn pages_are_no_longer_than_agreed() {
         assert!(count <= SCHEDULER_BUDGET, "{} has {count} words", page.display());
     }
 }
+
+#[test]
+fn shares_of_the_agreement_follow_from_its_cells() {
+    let folder = root().join("data/validation");
+    let agreement = documents::data::table(&folder.join("agreement.csv")).unwrap();
+    let cells = documents::data::table(&folder.join("cells.csv")).unwrap();
+    let column = |table: &documents::data::DataTable, id: &str| {
+        table.entry.columns.iter().position(|(known, _)| known == id).unwrap()
+    };
+    let (profile, beyond) = (column(&cells, "profile"), column(&cells, "beyond"));
+    for row in &agreement.rows {
+        let of_profile: Vec<_> = cells.rows.iter().filter(|cell| cell[profile] == row[0]).collect();
+        assert_eq!(of_profile.len().to_string(), row[column(&agreement, "cells")], "{}", row[0]);
+        for figure in ["throughput", "median", "p99"] {
+            let misses = |cell: &&&Vec<String>| cell[beyond].split(' ').any(|it| it == figure);
+            let misses = of_profile.iter().filter(misses).count();
+            let share = 100.0 * (1.0 - misses as f64 / of_profile.len() as f64);
+            let stated: f64 = row[column(&agreement, &format!("{figure}_within"))].parse().unwrap();
+            assert!((share - stated).abs() <= 0.6, "{} {figure}: {share} and {stated}", row[0]);
+        }
+    }
+}
