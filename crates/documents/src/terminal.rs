@@ -12,7 +12,11 @@ pub fn text(markdown: &str, width: usize) -> String {
         if line.starts_with("<!--") {
             continue;
         }
-        if line.starts_with('|') {
+        if line.starts_with("```") {
+            for code in lines.by_ref().take_while(|line| !line.starts_with("```")) {
+                out.push_str(&format!("{code}\n"));
+            }
+        } else if line.starts_with('|') {
             let mut rows = vec![cells(line)];
             while let Some(next) = lines.next_if(|next| next.starts_with('|')) {
                 rows.push(cells(next));
@@ -164,6 +168,11 @@ mod tests {
         let wide =
             "| name | first meaning | second |\n|---|---|---|\n| a | one two three four | five |\n";
         assert_eq!(text(wide, 24), "a\n  first meaning: one two\n    three four\n  second: five\n");
+    }
+
+    #[test]
+    fn fenced_code_is_kept() {
+        assert_eq!(text("a\n\n```text\nx  y\n  z\n```\n\nb\n", 20), "a\n\nx  y\n  z\n\nb\n");
     }
 
     #[test]

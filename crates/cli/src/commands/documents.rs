@@ -58,7 +58,8 @@ fn command_line() -> String {
 
 fn help(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
-    text.push_str(&format!("### {name}\n\n```text\n"));
+    let name = name.strip_prefix("spindle ").unwrap_or(name);
+    text.push_str(&format!("## `{name}`\n\n```text\n"));
     for line in command.clone().render_help().to_string().lines() {
         text.push_str(&format!("{}\n", line.trim_end()));
     }
