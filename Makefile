@@ -21,7 +21,7 @@ clippy: packages
 
 # Real loop devices, real filesystems; as root, or the tests that need root say so and are skipped.
 test: packages
-	cargo test --workspace --locked --no-fail-fast
+	@tools/test
 
 # ublk, on whatever kernel this machine has: in a virtual machine with Debian's kernel, some minutes. Not part
 # of `check`: it needs qemu, and a kernel from Debian's archive (tools/test-ublk says what it takes).

@@ -1,6 +1,7 @@
 //! `spindle compare`, and what is made of its run file: `report`, `resume`, `runs`.
 
 use crate::machine::{Ended, Place, has_loop_devices};
+use skipped::{Need, skip};
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -21,7 +22,7 @@ fn left_in(folder: &Path) -> Vec<String> {
 
 #[test]
 fn from_words_to_a_verdict_and_nothing_left_behind() {
-    if !has_loop_devices("from_words_to_a_verdict_and_nothing_left_behind") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -58,7 +59,7 @@ fn journals(place: &Place) -> Vec<String> {
 
 #[test]
 fn a_block_device_is_used_only_with_its_confirmation() {
-    if !has_loop_devices("a_block_device_is_used_only_with_its_confirmation") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -88,7 +89,7 @@ fn a_block_device_is_used_only_with_its_confirmation() {
 
 #[test]
 fn filesystems_are_a_factor() {
-    if !has_loop_devices("filesystems_are_a_factor") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -132,7 +133,7 @@ fn a_target_without_a_scheduler_is_measured_for_what_can_vary() {
 
 #[test]
 fn an_overlay_like_a_containers_root_is_measured_for_what_can_vary() {
-    if !has_loop_devices("an_overlay_like_a_containers_root_is_measured_for_what_can_vary") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -145,7 +146,7 @@ fn an_overlay_like_a_containers_root_is_measured_for_what_can_vary() {
     let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
     let mount = ["-t", "overlay", "-o", &options, "overlay", merged];
     if !Command::new("mount").args(mount).status().unwrap().success() {
-        println!("SKIPPED: this kernel mounts no overlay");
+        skip(Need::Kernel, "overlay mounts");
         return;
     }
     let words = with(&["compare", merged, "--schedulers", "all", "--clients", "1,4"]);
@@ -160,7 +161,7 @@ fn a_network_filesystem_is_measured_for_what_can_vary_and_left_clean() {
     let server = "/usr/lib/openssh/sftp-server";
     let has = |path: &str| Path::new(path).exists();
     if !(has(server) && has("/usr/bin/sshfs") && has("/dev/fuse")) {
-        println!("SKIPPED: needs sshfs, {server} and /dev/fuse");
+        skip(Need::Program, &format!("sshfs, {server} and /dev/fuse"));
         return;
     }
     let place = Place::new();
@@ -178,7 +179,7 @@ fn a_network_filesystem_is_measured_for_what_can_vary_and_left_clean() {
     let command = format!("ssh_command={}", script.display());
     let mount = Command::new("sshfs").args(["-o", &command, &format!("x:{far}"), &near]).status();
     if !mount.unwrap().success() {
-        println!("SKIPPED: sshfs cannot mount here");
+        skip(Need::Kernel, "sshfs mounts");
         return;
     }
     let ended =
@@ -192,7 +193,7 @@ fn a_network_filesystem_is_measured_for_what_can_vary_and_left_clean() {
 
 #[test]
 fn a_background_job_a_rate_processes_and_other_engines() {
-    if !has_loop_devices("a_background_job_a_rate_processes_and_other_engines") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -259,21 +260,21 @@ fn interrupt_and_resume(levels: &[&str], slots: i64) {
 
 #[test]
 fn ctrl_c_keeps_what_there_is_and_resume_goes_on() {
-    if has_loop_devices("ctrl_c_keeps_what_there_is_and_resume_goes_on") {
+    if has_loop_devices() {
         interrupt_and_resume(&["--loop", "--schedulers", "none,bfq"], 3);
     }
 }
 
 #[test]
 fn a_comparison_of_filesystems_goes_on_too() {
-    if has_loop_devices("a_comparison_of_filesystems_goes_on_too") {
+    if has_loop_devices() {
         interrupt_and_resume(&["--filesystems", "ext4,ext2"], 3);
     }
 }
 
 #[test]
 fn the_threshold_that_the_user_sets_is_an_exit_code() {
-    if !has_loop_devices("the_threshold_that_the_user_sets_is_an_exit_code") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -302,7 +303,7 @@ fn the_threshold_that_the_user_sets_is_an_exit_code() {
 
 #[test]
 fn a_page_cache_bound_holds() {
-    if !has_loop_devices("a_page_cache_bound_holds") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -349,7 +350,7 @@ fn a_page_cache_bound_holds() {
 
 #[test]
 fn a_device_that_fails_ends_the_run_with_the_reason() {
-    if !has_loop_devices("a_device_that_fails_ends_the_run_with_the_reason") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();

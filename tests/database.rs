@@ -1,6 +1,7 @@
 //! Databases: `--workload` in plan and compare, on private servers.
 
 use crate::machine::{Ended, Loop, Place, has_loop_devices, unmount};
+use skipped::{Need, skip};
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -10,19 +11,20 @@ use std::{
 const SMALL: &str = "oltp_read_write,tables=2,rows=2000";
 pub const SHORT: [&str; 6] = ["--rounds", "2", "--measure", "1s", "--warmup", "200ms"];
 
-/// Whether this test can have a MariaDB; else it says so.
-pub fn has_mariadb(test: &str) -> bool {
+/// Whether this test can have a MariaDB.
+pub fn has_mariadb() -> bool {
     let has = Path::new("/usr/sbin/mariadbd").is_file();
     if !has {
-        println!("{test}: SKIPPED: needs the package mariadb-server");
+        skip(Need::MariaDb, "the package mariadb-server");
     }
     has
 }
 
-pub fn has_postgresql(test: &str) -> bool {
+/// Whether this test can have a PostgreSQL.
+pub fn has_postgresql() -> bool {
     let has = std::fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut all| all.next().is_some());
     if !has {
-        println!("{test}: SKIPPED: needs the package postgresql");
+        skip(Need::PostgreSql, "the package postgresql");
     }
     has
 }
@@ -70,8 +72,7 @@ fn json(place: &Place) -> serde_json::Value {
 
 #[test]
 fn from_a_workload_to_a_verdict_on_each_server() {
-    let test = "from_a_workload_to_a_verdict_on_each_server";
-    if !has_mariadb(test) || !has_postgresql(test) {
+    if !has_mariadb() || !has_postgresql() {
         return;
     }
     let place = Place::new();
@@ -108,8 +109,7 @@ fn from_a_workload_to_a_verdict_on_each_server() {
 
 #[test]
 fn filesystems_schedulers_and_variables_are_factors() {
-    let test = "filesystems_schedulers_and_variables_are_factors";
-    if !has_mariadb(test) || !has_loop_devices(test) {
+    if !has_mariadb() || !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -134,8 +134,7 @@ fn filesystems_schedulers_and_variables_are_factors() {
 
 #[test]
 fn the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk() {
-    let test = "the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk";
-    if !has_mariadb(test) || !has_postgresql(test) || !has_loop_devices(test) {
+    if !has_mariadb() || !has_postgresql() || !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -162,8 +161,7 @@ fn the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk() {
 
 #[test]
 fn words_that_fit_no_server_are_refused_before_anything_is_made() {
-    let test = "words_that_fit_no_server_are_refused_before_anything_is_made";
-    if !has_mariadb(test) || !has_postgresql(test) {
+    if !has_mariadb() || !has_postgresql() {
         return;
     }
     let place = Place::new();
@@ -198,8 +196,7 @@ fn words_that_fit_no_server_are_refused_before_anything_is_made() {
 
 #[test]
 fn a_trial_begins_cold_or_warm() {
-    let test = "a_trial_begins_cold_or_warm";
-    if !has_mariadb(test) || !has_loop_devices(test) {
+    if !has_mariadb() || !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -223,8 +220,7 @@ fn a_trial_begins_cold_or_warm() {
 
 #[test]
 fn a_missing_package_is_named_before_anything_is_made() {
-    let test = "a_missing_package_is_named_before_anything_is_made";
-    if !has_mariadb(test) || !has_postgresql(test) || !has_loop_devices(test) {
+    if !has_mariadb() || !has_postgresql() || !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -257,8 +253,7 @@ fn a_missing_package_is_named_before_anything_is_made() {
 
 #[test]
 fn a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not() {
-    let test = "a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not";
-    if !has_mariadb(test) || !has_postgresql(test) {
+    if !has_mariadb() || !has_postgresql() {
         return;
     }
     let place = Place::new();
@@ -292,8 +287,7 @@ fn a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not() {
 
 #[test]
 fn a_database_on_an_emulated_disk_is_compared_and_leaves_nothing() {
-    let test = "a_database_on_an_emulated_disk_is_compared_and_leaves_nothing";
-    if !has_postgresql(test) || !has_loop_devices(test) || !Path::new("/dev/fuse").exists() {
+    if !has_postgresql() || !has_loop_devices() || !Path::new("/dev/fuse").exists() {
         return;
     }
     let place = Place::alone();
@@ -370,7 +364,7 @@ const PLACEBO: [&str; 8] =
 
 #[test]
 fn a_server_that_is_killed_voids_its_trial_and_the_rest_goes_on() {
-    if !has_mariadb("a_server_that_is_killed_voids_its_trial_and_the_rest_goes_on") {
+    if !has_mariadb() {
         return;
     }
     let place = Place::new();
@@ -390,8 +384,7 @@ fn a_server_that_is_killed_voids_its_trial_and_the_rest_goes_on() {
 
 #[test]
 fn neither_an_interrupt_nor_a_kill_leaves_a_server() {
-    let test = "neither_an_interrupt_nor_a_kill_leaves_a_server";
-    if !has_mariadb(test) || !has_postgresql(test) {
+    if !has_mariadb() || !has_postgresql() {
         return;
     }
     for (server, how) in [("mariadb", "kill"), ("postgresql", "kill"), ("mariadb", "interrupt")] {
@@ -421,8 +414,7 @@ fn neither_an_interrupt_nor_a_kill_leaves_a_server() {
 
 #[test]
 fn a_full_disk_voids_a_trial_in_the_servers_own_words() {
-    let test = "a_full_disk_voids_a_trial_in_the_servers_own_words";
-    if !has_mariadb(test) || !has_loop_devices(test) {
+    if !has_mariadb() || !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -485,7 +477,7 @@ impl Drop for Mounted {
 
 #[test]
 fn corrupt_data_void_trials_in_the_servers_own_words() {
-    if !has_mariadb("corrupt_data_void_trials_in_the_servers_own_words") {
+    if !has_mariadb() {
         return;
     }
     let place = Place::new();

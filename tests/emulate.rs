@@ -2,6 +2,7 @@
 //! cannot.
 
 use crate::machine::{Ended, Place, has_loop_devices};
+use skipped::{Need, skip};
 use std::{
     fs::{File, OpenOptions},
     io::{Read, Write},
@@ -15,24 +16,24 @@ use std::{
 };
 
 /// Whether this test can have emulated devices; else it says so.
-fn can_emulate(test: &str) -> bool {
+fn can_emulate() -> bool {
     if !Path::new("/dev/fuse").exists() {
-        println!("{test}: SKIPPED: needs /dev/fuse");
+        skip(Need::Fuse, "/dev/fuse");
         return false;
     }
-    has_loop_devices(test)
+    has_loop_devices()
 }
 
 /// Whether FUSE may go over io_uring here.
 const FUSE_URING: &str = "/sys/module/fuse/parameters/enable_uring";
 
 /// The transports that this host can have. It takes the first by itself.
-fn transports(test: &str) -> Vec<&'static str> {
+fn transports() -> Vec<&'static str> {
     let there = [("ublk", "/dev/ublk-control"), ("fuse", "/dev/fuse"), ("fuse-uring", FUSE_URING)];
     let (there, missing): (Vec<_>, Vec<_>) =
         there.into_iter().partition(|(_, path)| Path::new(path).exists());
     for (transport, path) in missing {
-        println!("{test}: {transport} is not tested: needs {path}");
+        skip(Need::Kernel, &format!("{path}, for the transport {transport}"));
     }
     there.into_iter().map(|(transport, _)| transport).collect()
 }
@@ -143,8 +144,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 
 #[test]
 fn several_devices_hold_their_own_data_and_go_when_stopped() {
-    let test = "several_devices_hold_their_own_data_and_go_when_stopped";
-    if !can_emulate(test) {
+    if !can_emulate() {
         return;
     }
     let place = Place::new();
@@ -167,7 +167,7 @@ fn several_devices_hold_their_own_data_and_go_when_stopped() {
     }
     for device in [&disk, &flash] {
         let transport = device.record(&place)["transport"].as_str().unwrap().to_owned();
-        assert_eq!(transport.trim_end_matches("+loop"), transports(test)[0]);
+        assert_eq!(transport.trim_end_matches("+loop"), transports()[0]);
     }
     let list = place.run(&["emulate", "list"]).expect(0);
     assert!(list.out.contains(&disk.name()) && list.out.contains(&flash.name()), "{}", list.out);
@@ -181,13 +181,12 @@ fn several_devices_hold_their_own_data_and_go_when_stopped() {
 
 #[test]
 fn every_transport_moves_small_and_large_requests_and_all_at_once() {
-    let test = "every_transport_moves_small_and_large_requests_and_all_at_once";
-    if !can_emulate(test) {
+    if !can_emulate() {
         return;
     }
     let place = Place::new();
     let folder = place.path().to_str().unwrap().to_owned();
-    for transport in transports(test) {
+    for transport in transports() {
         for data in ["memory", &folder] {
             let words = ["ssd-sata-2018", "--size", "256M", "--data", data];
             let device = Device::up(&place, &[&words[..], &["--transport", transport]].concat());
@@ -224,11 +223,10 @@ fn every_transport_moves_small_and_large_requests_and_all_at_once() {
 
 #[test]
 fn discarded_room_comes_back_and_a_users_file_is_kept() {
-    let test = "discarded_room_comes_back_and_a_users_file_is_kept";
-    if !can_emulate(test) {
+    if !can_emulate() {
         return;
     }
-    for transport in transports(test) {
+    for transport in transports() {
         discarded_room_comes_back_and_a_users_file_is_kept_over(transport);
     }
 }
@@ -265,7 +263,7 @@ fn discarded_room_comes_back_and_a_users_file_is_kept_over(transport: &str) {
 
 #[test]
 fn a_device_with_a_filesystem_is_not_taken_away() {
-    if !can_emulate("a_device_with_a_filesystem_is_not_taken_away") {
+    if !can_emulate() {
         return;
     }
     let place = Place::new();
@@ -295,13 +293,12 @@ fn mounted(device: &Device, kind: &str) -> PathBuf {
 
 #[test]
 fn a_killed_server_hangs_nothing_and_all_is_cleared() {
-    let test = "a_killed_server_hangs_nothing_and_all_is_cleared";
-    if !can_emulate(test) {
+    if !can_emulate() {
         return;
     }
     let kinds = ["ext4", "xfs"];
     for (kind, transport) in
-        kinds.into_iter().flat_map(|kind| transports(test).into_iter().map(move |it| (kind, it)))
+        kinds.into_iter().flat_map(|kind| transports().into_iter().map(move |it| (kind, it)))
     {
         let place = Place::new();
         let words = ["hdd-15k", "--size", "2G", "--data", "memory", "--transport", transport];
@@ -344,10 +341,10 @@ fn a_killed_server_hangs_nothing_and_all_is_cleared() {
 
 #[test]
 fn a_program_whose_server_dies_clears_up_itself() {
-    if !can_emulate("a_program_whose_server_dies_clears_up_itself") {
+    if !can_emulate() {
         return;
     }
-    for transport in transports("a_program_whose_server_dies_clears_up_itself") {
+    for transport in transports() {
         let place = Place::new();
         let words = ["hdd-15k", "--data", "memory", "--transport", transport];
         let device = Device::up(&place, &words);
@@ -374,7 +371,7 @@ const COMPARISON: [&str; 10] = [
 
 #[test]
 fn comparing_records_the_profile_and_the_pacing() {
-    if !can_emulate("comparing_records_the_profile_and_the_pacing") {
+    if !can_emulate() {
         return;
     }
     let place = Place::alone();
@@ -404,7 +401,7 @@ fn comparing_records_the_profile_and_the_pacing() {
 
 #[test]
 fn bfq_runs_on_flash_with_the_baselines_write_back_throttling() {
-    if !can_emulate("bfq_runs_on_flash_with_the_baselines_write_back_throttling") {
+    if !can_emulate() {
         return;
     }
     let place = Place::alone();
@@ -420,7 +417,7 @@ fn bfq_runs_on_flash_with_the_baselines_write_back_throttling() {
 
 #[test]
 fn filesystems_are_compared_on_an_emulated_device() {
-    if !can_emulate("filesystems_are_compared_on_an_emulated_device") {
+    if !can_emulate() {
         return;
     }
     let place = Place::alone();
@@ -434,7 +431,7 @@ fn filesystems_are_compared_on_an_emulated_device() {
 
 #[test]
 fn killed_comparisons_leave_nothing_that_undo_does_not_clear() {
-    if !can_emulate("killed_comparisons_leave_nothing_that_undo_does_not_clear") {
+    if !can_emulate() {
         return;
     }
     let place = Place::new();
@@ -469,7 +466,7 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
         // Nobody may be unable to run a program in a folder of root's.
         ended.expect(1).complains_of(&["only root", "simulated:PROFILE"]);
     }
-    if !can_emulate("hosts_and_words_that_cannot_be_are_told_so") {
+    if !can_emulate() {
         return;
     }
     place.run(&["emulate", "hdd-16k"]).expect(2).complains_of(&["did you mean hdd-15k"]);
@@ -515,7 +512,7 @@ fn hosts_and_words_that_cannot_be_are_told_so() {
 
 #[test]
 fn data_that_do_not_fit_are_told_so() {
-    if !can_emulate("data_that_do_not_fit_are_told_so") {
+    if !can_emulate() {
         return;
     }
     let place = Place::new();

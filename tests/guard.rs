@@ -2,6 +2,7 @@
 //! and not a byte of it written.
 
 use crate::machine::{Loop, Place, has_loop_devices};
+use skipped::{Need, skip};
 use std::{
     fs::{File, OpenOptions},
     ops::Range,
@@ -20,7 +21,7 @@ fn bytes(file: &Path, anothers: Range<usize>) -> Vec<u8> {
 /// Runs a program of the system's; false, and why, when it is not there.
 fn run(program: &str, arguments: &[&str]) -> bool {
     let Ok(output) = Command::new(program).args(arguments).output() else {
-        println!("SKIPPED: {program} is not installed");
+        skip(Need::Program, program);
         return false;
     };
     let said = String::from_utf8_lossy(&output.stderr);
@@ -56,8 +57,8 @@ struct Disk {
     file: PathBuf,
 }
 
-fn disk(test: &str, mib: u64) -> Option<Disk> {
-    if !has_loop_devices(test) {
+fn disk(mib: u64) -> Option<Disk> {
+    if !has_loop_devices() {
         return None;
     }
     let place = Place::new();
@@ -96,7 +97,7 @@ impl Drop for Mounted {
 
 #[test]
 fn without_its_confirmation_no_device_is_touched() {
-    let Some(disk) = disk("without_its_confirmation_no_device_is_touched", 32) else { return };
+    let Some(disk) = disk(32) else { return };
     let before = bytes(&disk.file, 0..0);
     for wrong in [&[][..], &["--confirm", "yes"], &["--confirm", disk.node()]] {
         let words = ["compare", disk.node(), "--schedulers", "none,bfq", "--size", "8M"];
@@ -109,7 +110,7 @@ fn without_its_confirmation_no_device_is_touched() {
 
 #[test]
 fn what_bears_a_mark() {
-    let Some(disk) = disk("what_bears_a_mark", 64) else { return };
+    let Some(disk) = disk(64) else { return };
     let key = disk.place.path().join("key");
     std::fs::write(&key, "a key for nothing").unwrap();
     let key = key.to_str().unwrap();
@@ -141,7 +142,7 @@ fn what_bears_a_mark() {
 
 #[test]
 fn a_member_of_a_volume_group() {
-    let Some(disk) = disk("a_member_of_a_volume_group", 64) else { return };
+    let Some(disk) = disk(64) else { return };
     let node = disk.node();
     let only = format!(
         "devices {{ filter = [ \"a|^{node}$|\", \"r|.*|\" ] scan_lvs = 0 use_devicesfile = 0 }}"
@@ -153,7 +154,7 @@ fn a_member_of_a_volume_group() {
 
 #[test]
 fn mounted_by_its_name_and_by_a_link() {
-    let Some(disk) = disk("mounted_by_its_name_and_by_a_link", 64) else { return };
+    let Some(disk) = disk(64) else { return };
     if !run("mkfs.ext4", &["-q", "-F", disk.node()]) {
         return;
     }
@@ -167,7 +168,7 @@ fn mounted_by_its_name_and_by_a_link() {
 
 #[test]
 fn a_mounted_partition() {
-    let Some(disk) = disk("a_mounted_partition", 64) else { return };
+    let Some(disk) = disk(64) else { return };
     // A partition that only the kernel knows of, without any table.
     if !run("addpart", &[disk.node(), "1", "2048", "65536"]) {
         return;
@@ -188,7 +189,7 @@ fn a_mounted_partition() {
 
 #[test]
 fn swap_in_use() {
-    let Some(disk) = disk("swap_in_use", 32) else { return };
+    let Some(disk) = disk(32) else { return };
     // As small as can be, and not looked at behind its header: a kernel that reclaims memory nobody
     // asks for (DAMON) writes there whenever it likes.
     let (header, pages) = (4096, 10);
@@ -204,7 +205,7 @@ fn swap_in_use() {
 
 #[test]
 fn held_open_by_another() {
-    let Some(disk) = disk("held_open_by_another", 32) else { return };
+    let Some(disk) = disk(32) else { return };
     let mut exclusive = OpenOptions::new();
     let held = exclusive.read(true).custom_flags(rustix::fs::OFlags::EXCL.bits() as i32);
     let held: File = held.open(&disk.device.node).unwrap();

@@ -2,11 +2,12 @@
 
 use crate::machine::{Loop, Place, has_loop_devices};
 use host::{Inspection, Setting};
+use skipped::{Need, skip};
 use std::process::Command;
 
 #[test]
 fn the_chain_and_the_traps_of_a_loop_device() {
-    if !has_loop_devices("the_chain_and_the_traps_of_a_loop_device") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -45,7 +46,7 @@ fn the_probe_names_the_medium() {
     let ended = place.run(&["inspect", file.to_str().unwrap(), "--json"]).expect(0);
     let inspection: Inspection = serde_json::from_str(&ended.out).unwrap();
     if inspection.chain.no_device.is_some() {
-        println!("the_probe_names_the_medium: SKIPPED: /var/tmp has no device here");
+        skip(Need::Kernel, "a device below /var/tmp");
         return;
     }
     let probe = inspection.probe.unwrap_or_else(|| panic!("{:?}", inspection.missing));
@@ -57,7 +58,7 @@ fn memory_has_no_scheduler_and_says_what_drops_out() {
     let place = Place::new();
     let ended = place.run(&["inspect", "/dev/shm"]).expect(0);
     if !ended.out.contains("tmpfs on") {
-        println!("memory_has_no_scheduler_and_says_what_drops_out: SKIPPED: no tmpfs here");
+        skip(Need::Kernel, "a tmpfs at /dev/shm");
         return;
     }
     let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -67,7 +68,7 @@ fn memory_has_no_scheduler_and_says_what_drops_out() {
 
 #[test]
 fn without_root_it_shows_what_it_may() {
-    if !has_loop_devices("without_root_it_shows_what_it_may") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -83,7 +84,7 @@ fn without_root_it_shows_what_it_may() {
         .env("SPINDLE_STATE", place.path().join("nobody"))
         .output();
     let Ok(output) = output else {
-        println!("without_root_it_shows_what_it_may: SKIPPED: setpriv is not installed");
+        skip(Need::Program, "setpriv");
         return;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

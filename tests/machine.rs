@@ -1,5 +1,6 @@
 //! This machine as the tests use it: the program, state of its own, loop devices of its own.
 
+use skipped::{Need, skip};
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
@@ -212,11 +213,15 @@ pub fn unmount(point: &str) {
     panic!("{point} stays busy for two seconds");
 }
 
-/// Whether this test can have loop devices; else it says so.
-pub fn has_loop_devices(test: &str) -> bool {
-    let can = rustix::process::getuid().is_root() && Path::new("/dev/loop-control").exists();
-    if !can {
-        println!("{test}: SKIPPED: needs root and /dev/loop-control");
+/// Whether this test can have loop devices.
+pub fn has_loop_devices() -> bool {
+    if !rustix::process::getuid().is_root() {
+        skip(Need::Root, "loop devices");
+        return false;
     }
-    can
+    let has = Path::new("/dev/loop-control").exists();
+    if !has {
+        skip(Need::Loop, "/dev/loop-control");
+    }
+    has
 }

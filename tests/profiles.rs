@@ -1,20 +1,18 @@
 //! `spindle profiles`: what there is, what a device does, drives described elsewhere.
 
 use crate::machine::Place;
+use skipped::{Need, skip};
 use std::path::PathBuf;
 
 /// The drives' files, which keep their own licence and so stand beside the project.
-fn drives(test: &str) -> Option<PathBuf> {
+fn drives() -> Option<PathBuf> {
     let shared = std::env::var_os("SPINDLE_SHARED").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
         PathBuf::from,
     );
     let drives = shared.join("data/drives");
     if !drives.is_dir() {
-        println!(
-            "{test}: SKIPPED: {} is not there (SPINDLE_SHARED names its place)",
-            drives.display()
-        );
+        skip(Need::Data, &format!("{}, or SPINDLE_SHARED", drives.display()));
         return None;
     }
     Some(drives)
@@ -52,7 +50,7 @@ fn a_profile_of_ones_own_says_where_it_is_wrong() {
 
 #[test]
 fn a_drive_described_elsewhere_is_imported_and_replayed() {
-    let Some(drives) = drives("a_drive_described_elsewhere_is_imported_and_replayed") else {
+    let Some(drives) = drives() else {
         return;
     };
     let place = Place::new();

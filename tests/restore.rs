@@ -8,7 +8,7 @@ const KILLS: u32 = 100;
 
 #[test]
 fn killed_at_a_hundred_moments_everything_is_put_back() {
-    if !has_loop_devices("killed_at_a_hundred_moments_everything_is_put_back") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();
@@ -73,7 +73,7 @@ fn killed_at_a_hundred_moments_everything_is_put_back() {
 
 #[test]
 fn a_new_comparison_does_not_begin_on_what_a_dead_one_left() {
-    if !has_loop_devices("a_new_comparison_does_not_begin_on_what_a_dead_one_left") {
+    if !has_loop_devices() {
         return;
     }
     let place = Place::new();

@@ -89,7 +89,7 @@ impl Drop for Foreign {
 
 #[test]
 fn a_server_that_runs_already_is_used_and_left_as_it_was() {
-    if !has_mariadb("a_server_that_runs_already_is_used_and_left_as_it_was") {
+    if !has_mariadb() {
         return;
     }
     let place = Place::new();
@@ -219,7 +219,7 @@ impl Drop for ForeignPostgreSql {
 
 #[test]
 fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
-    if !has_postgresql("a_postgresql_that_runs_already_is_used_and_left_as_it_was") {
+    if !has_postgresql() {
         return;
     }
     let place = Place::new();

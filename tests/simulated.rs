@@ -2,6 +2,7 @@
 //! touches this host's storage.
 
 use crate::machine::{Ended, Place};
+use skipped::{Need, skip};
 
 const SHORT: [&str; 6] = ["--rounds", "5", "--measure", "5s", "--warmup", "1s"];
 
@@ -266,7 +267,7 @@ fn a_trace_that_fio_recorded_is_replayed() {
     let fio = match fio {
         Ok(fio) if fio.status.success() => fio,
         _ => {
-            eprintln!("SKIPPED: there is no fio that works here: its trace is not replayed");
+            skip(Need::Fio, "its trace is replayed");
             return;
         }
     };
@@ -329,12 +330,12 @@ fn without_root_and_without_a_target_the_simulated_world_is_shown() {
         .output();
     let ended = match run {
         Ok(run) if String::from_utf8_lossy(&run.stderr).contains("setpriv:") => {
-            eprintln!("SKIPPED: this test gives up root, and is not root");
+            skip(Need::Root, "it is given up");
             return;
         }
         Ok(run) => Ended::of(run).expect(0),
         Err(error) => {
-            eprintln!("SKIPPED: no setpriv here: {error}");
+            skip(Need::Program, &format!("setpriv: {error}"));
             return;
         }
     };

@@ -11,6 +11,7 @@
 use device::disk::{After, DiskSpec, Overheads, ReadAhead, WriteCache};
 use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
 use device::{Disk, demerit_ms, replay};
+use skipped::{Need, skip};
 use std::path::PathBuf;
 use units::Nanos;
 
@@ -55,11 +56,7 @@ fn drives() -> Vec<Drive> {
     );
     let root = shared.join("data/drives");
     if !root.is_dir() {
-        eprintln!(
-            "SKIPPED: no published drives at {}: set SPINDLE_SHARED to check the disk model \
-             against real ones",
-            root.display()
-        );
+        skip(Need::Data, &format!("published drives in {}, or SPINDLE_SHARED", root.display()));
         return Vec::new();
     }
     DRIVES.iter().map(|published| load(&root.join(published.0), *published)).collect()

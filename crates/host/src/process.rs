@@ -228,11 +228,11 @@ mod tests {
     fn another_user_may_still_search_the_folders_above_its_own() {
         let host = Host::here();
         let Some(nobody) = User::named(&host, "nobody") else {
-            println!("SKIPPED: no user nobody");
+            skipped::skip(skipped::Need::Kernel, "a user nobody");
             return;
         };
         if !rustix::process::geteuid().is_root() {
-            println!("SKIPPED: needs root");
+            skipped::skip(skipped::Need::Root, "to change users");
             return;
         }
         let folder = tempfile::tempdir().unwrap();

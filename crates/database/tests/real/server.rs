@@ -3,6 +3,7 @@
 use database::{DatabaseError, Endpoint, Place, Programs, RunSpec, Running, Session, Shape};
 use host::{Changes, Host};
 use record::Measurement;
+use skipped::{Need, skip};
 use std::{collections::BTreeMap, sync::atomic::AtomicBool};
 use units::Nanos;
 use workload::{DatabaseJob, Server, StorageEngine};
@@ -25,7 +26,12 @@ impl Private {
         let programs = match Programs::find(&host, server.private().unwrap(), program.as_deref()) {
             Ok(programs) => programs,
             Err(error) => {
-                println!("{test}: SKIPPED: {error}");
+                let need = match server.to_string().as_str() {
+                    "mariadb" => Need::MariaDb,
+                    "postgresql" => Need::PostgreSql,
+                    _ => Need::Servers,
+                };
+                skip(need, &error.to_string());
                 return None;
             }
         };

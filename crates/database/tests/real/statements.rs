@@ -1,6 +1,7 @@
 //! sysbench beside ours: tables that either uses, and the same statements in the same order.
 
 use crate::server::Private;
+use skipped::{Need, skip};
 use std::{path::Path, process::Command};
 use units::Nanos;
 
@@ -19,7 +20,7 @@ fn sysbench(place: &database::Place, words: &[&str]) -> bool {
             true
         }
         Err(error) => {
-            println!("SKIPPED: sysbench: {error} (install the package sysbench)");
+            skip(Need::Program, &format!("sysbench: {error}"));
             false
         }
     }

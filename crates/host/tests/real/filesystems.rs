@@ -2,6 +2,7 @@
 
 use crate::machine::machine;
 use host::{Changes, Error, FilesystemKind, LoopOptions, ScratchDevice, clear, mounts, signatures};
+use skipped::{Need, skip};
 use std::{
     fs::{self, File},
     os::unix::fs::MetadataExt,
@@ -14,7 +15,7 @@ fn every_kind_is_made_mounted_and_leaves_nothing() {
     let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
     for kind in FilesystemKind::ALL {
         if let Err(error) = kind.check(Bytes::from_mib(320)) {
-            eprintln!("skipped {kind}: {error}");
+            skip(Need::Program, &format!("{kind}: {error}"));
             continue;
         }
         let file = changes
@@ -131,7 +132,7 @@ fn a_bound_keeps_the_page_cache_small() {
     let bound = match machine.changes.bound_page_cache(limit) {
         Ok(bound) => bound,
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skip(Need::Kernel, &error.to_string());
             return;
         }
     };

@@ -2,6 +2,7 @@
 
 use crate::machine::{machine, run};
 use host::{Host, Inspection, LoopOptions, Medium, OwnerKind, PROBE_SIZE_MIN, Setting};
+use skipped::{Need, skip};
 use std::{fs, path::Path};
 use units::Bytes;
 
@@ -54,7 +55,7 @@ fn bfq_and_throttling_confound() {
     let device = machine.loop_device("disk", Bytes::from_mib(32));
     let mut with = |wbt: &str| {
         if let Err(error) = machine.changes.set(device.number, &Setting::WbtLatUsec, wbt) {
-            eprintln!("skipped: {error}");
+            skip(Need::Kernel, &error.to_string());
             return None;
         }
         Some(inspect(&device.node))
@@ -80,7 +81,7 @@ fn traps_of_a_mounted_filesystem() {
         (host::FilesystemKind::Btrfs, "", "direct-is-buffered"),
     ] {
         if let Err(error) = kind.check(Bytes::from_mib(320)) {
-            eprintln!("skipped: {error}");
+            skip(Need::Program, &error.to_string());
             continue;
         }
         machine.changes.make_filesystem(&scratch, kind, "").unwrap();
@@ -97,7 +98,7 @@ fn traps_of_a_mounted_filesystem() {
 fn a_target_in_memory_is_named() {
     let inspection = inspect(Path::new("/dev/shm"));
     if inspection.chain.no_device.is_none() {
-        eprintln!("skipped: /dev/shm is not a tmpfs here");
+        skip(Need::Kernel, "a tmpfs at /dev/shm");
         return;
     }
     assert_eq!(ids(&inspection)[0], "memory");

@@ -6,6 +6,7 @@ use host::{
     ScratchDevice, Setting, pending, undo,
 };
 use random::Stream;
+use skipped::{Need, skip};
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
@@ -374,7 +375,7 @@ fn a_loop_device_that_was_detached_meanwhile_gets_its_settings_back() {
     crate::machine::run("losetup", &["-d", device.node.to_str().unwrap()]).unwrap();
     let name = format!("/sys/block/{}", device.node.file_name().unwrap().to_str().unwrap());
     if Path::new(&name).join("loop").exists() {
-        eprintln!("skipped: another test has taken the device already");
+        skip(Need::Kernel, "a device number that no other test has taken meanwhile");
         return;
     }
     let report = undo(&machine.host, only(&state)).unwrap();

@@ -1,6 +1,7 @@
 //! What a test needs of the machine: a folder, a state folder, loop devices that go away again.
 
 use host::{Changes, Host, LoopDevice, LoopOptions};
+use skipped::{Need, skip};
 use std::{path::PathBuf, process::Command};
 use tempfile::TempDir;
 use units::Bytes;
@@ -16,11 +17,11 @@ pub struct Machine {
 /// `None`, and why on stderr, where tests on real devices cannot run.
 pub fn machine() -> Option<Machine> {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: needs root to attach loop devices and set queues");
+        skip(Need::Root, "loop devices and queue settings");
         return None;
     }
     if !PathBuf::from("/dev/loop-control").exists() {
-        eprintln!("skipped: there is no /dev/loop-control (modprobe loop)");
+        skip(Need::Loop, "/dev/loop-control (modprobe loop)");
         return None;
     }
     // Not /tmp, which may be memory.
@@ -55,7 +56,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let output = match Command::new(program).args(arguments).output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: {program} cannot be run ({error})");
+            skip(Need::Program, &format!("{program}: {error}"));
             return None;
         }
     };

@@ -5,6 +5,7 @@ use host::{
     Chain, Changes, DeviceNumber, Host, Identity, QueueFolder, Refusal, Setting, TargetKind,
     pending,
 };
+use skipped::{Need, skip};
 use units::Bytes;
 
 fn tunable(name: &str) -> Setting {
@@ -130,7 +131,7 @@ fn memory_has_no_device() {
     let shm = std::path::Path::new("/dev/shm");
     let chain = Chain::of(&Host::here(), shm).unwrap();
     let Some(no_device) = chain.no_device else {
-        eprintln!("skipped: /dev/shm is not a tmpfs here");
+        skip(Need::Kernel, "a tmpfs at /dev/shm");
         return;
     };
     assert_eq!(no_device.filesystem, "tmpfs");

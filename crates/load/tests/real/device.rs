@@ -2,6 +2,7 @@
 
 use crate::place::{Loop, Trial, directory, root, trial};
 use load::{DirectAlignment, Target, direct_alignment};
+use skipped::{Need, skip};
 use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt,
@@ -139,7 +140,7 @@ fn the_device_that_is_held_is_the_one_that_is_used() {
         (EngineKind::Fio, "randwrite"),
     ] {
         if engine == EngineKind::Fio && !fio {
-            eprintln!("skipped: fio is not installed (apt install fio)");
+            skip(Need::Fio, "apt install fio");
             continue;
         }
         let before = device.counters();

@@ -3,6 +3,7 @@
 use crate::place::{Loop, Trial, directory, laid_out, root, trial};
 use load::{LoadError, Target};
 use record::Warning;
+use skipped::{Need, skip};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use units::{Bytes, Nanos};
 use workload::EngineKind;
@@ -11,7 +12,7 @@ use workload::EngineKind;
 fn installed() -> bool {
     let there = std::process::Command::new("fio").arg("--version").output().is_ok();
     if !there {
-        eprintln!("skipped: fio is not installed (apt install fio)");
+        skip(Need::Fio, "apt install fio");
     }
     there
 }

@@ -2,6 +2,7 @@
 
 use crate::place::{Trial, directory, laid_out, trial};
 use load::{LoadError, Target};
+use skipped::{Need, skip};
 use std::{collections::HashSet, fs, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
 use workload::EngineKind;
@@ -129,7 +130,7 @@ fn many_rings_in_threads_and_in_processes() {
 fn waiting_for_a_processor_is_counted() {
     let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     if counted.is_empty() || counted.starts_with("0 ") {
-        eprintln!("skipped: this kernel does not count what threads wait for a processor");
+        skip(Need::Kernel, "schedstat of threads");
         return;
     }
     // Four that never sleep for each processor: three of them wait at any time.

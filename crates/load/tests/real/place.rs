@@ -2,6 +2,7 @@
 
 use load::{LayOut, LoadError, LoadSpec, Target, lay_out, run};
 use record::Measurement;
+use skipped::{Need, skip};
 use std::{
     fs::File,
     path::{Path, PathBuf},
@@ -72,7 +73,7 @@ pub fn root(what: &str) -> bool {
     // SAFETY: no arguments, cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
     if !root {
-        eprintln!("skipped: {what} needs root");
+        skip(Need::Root, what);
     }
     root
 }
