@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk demo validate bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-servers demo validate bench clean
 
 all: build
 
@@ -28,6 +28,12 @@ test: packages
 test-ublk: packages
 	cargo build --locked -p cli
 	@tools/test-ublk
+
+# The database tests on MySQL, PostgreSQL 18 and MariaDB 11.8 from Debian's unstable suite, unpacked below
+# target/servers: about ten minutes and 1 GB (tools/test-servers --help says more). Nothing is installed.
+test-servers: packages
+	cargo build --locked -p cli
+	@tools/test-servers
 
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build

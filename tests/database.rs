@@ -29,22 +29,17 @@ pub fn has_postgresql() -> bool {
     has
 }
 
-fn compare(place: &Place, target: &Path, words: &[&str]) -> Ended {
+pub fn compare(place: &Place, target: &Path, words: &[&str]) -> Ended {
     let all: Vec<&str> =
         ["compare", target.to_str().unwrap()].iter().chain(words).chain(&SHORT).copied().collect();
     place.run(&all)
 }
 
-/// Servers whose configuration or data are in a folder of this test's.
-fn servers_of(folder: &Path) -> Vec<u32> {
+/// Servers whose data are in a folder of this test's: each works in its data directory.
+pub fn servers_of(folder: &Path) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(pid) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        if !matches!(name.trim(), "mariadbd" | "postgres") {
-            continue;
-        }
-        // Either server works in its data directory.
         let cwd = std::fs::read_link(entry.path().join("cwd")).unwrap_or_default();
         if cwd.starts_with(folder) {
             found.push(pid);
@@ -58,7 +53,7 @@ fn left_in(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-fn nothing_is_left(place: &Place, folder: &Path) {
+pub fn nothing_is_left(place: &Place, folder: &Path) {
     assert!(left_in(folder).is_empty(), "{:?}", left_in(folder));
     assert!(servers_of(place.path()).is_empty(), "a server runs on");
     let journals: Vec<String> =
@@ -66,7 +61,7 @@ fn nothing_is_left(place: &Place, folder: &Path) {
     assert!(journals.is_empty(), "{journals:?}");
 }
 
-fn json(place: &Place) -> serde_json::Value {
+pub fn json(place: &Place) -> serde_json::Value {
     serde_json::from_str(&place.run(&["report", "last", "--json"]).expect(0).out).unwrap()
 }
 
@@ -177,7 +172,7 @@ fn words_that_fit_no_server_are_refused_before_anything_is_made() {
     };
     refused(&[SMALL, "--variable", "innodb_io_capcity=5"], &["did you mean innodb_io_capacity"]);
     refused(&[SMALL, "--variable", "innodb_flush_method=sometimes"], &["would not take"]);
-    refused(&[SMALL, "--variable", "socket=/tmp/x"], &["Spindle's to set"]);
+    refused(&[SMALL, "--variable", "socket=/tmp/x"], &["is set by Spindle"]);
     let of_postgresql = "tpcc,server=postgresql,warehouses=1";
     refused(&[of_postgresql, "--variable", "shared_bufers=1MB"], &["did you mean shared_buffers"]);
     let wrong = "wal_sync_method=never";
@@ -186,7 +181,7 @@ fn words_that_fit_no_server_are_refused_before_anything_is_made() {
     refused(&[SMALL, "--page-cache", "64M"], &["buffer pool"]);
     refused(&["oltp_insert,server=mysql://u:secret@h/d"], &["SPINDLE_DATABASE_PASSWORD"]);
     for url in ["mysql://root@127.0.0.1:9/d", "postgresql://me@127.0.0.1:9/d"] {
-        refused(&[&format!("oltp_insert,server={url}")], &["refused", "is it running"]);
+        refused(&[&format!("oltp_insert,server={url}")], &["refused", "does the server run there"]);
     }
     let all = ["oltp_insert", "--variable", "innodb_flush_method=fsync,O_DIRECT"];
     let ended = plan(&all).expect(0);
@@ -244,8 +239,8 @@ fn a_missing_package_is_named_before_anything_is_made() {
         hidden.args(plain.get_args()).env("SPINDLE_STATE", place.state());
         let ended = Ended::of(hidden.output().unwrap()).expect(2);
         let [program, package] = complaint;
-        let told = [format!("{program} is not here"), format!("install the package {package}")];
-        ended.complains_of(&[&told[0], &told[1], "or name another server"]);
+        let told = [format!("{program} was not found"), format!("install the package {package}")];
+        ended.complains_of(&[&told[0], &told[1], "choose another server"]);
         assert!(left_in(&folder).is_empty(), "{:?}", left_in(&folder));
         assert!(!place.state().exists() || left_in(&place.state()).is_empty());
     }
@@ -274,7 +269,7 @@ fn a_server_that_refuses_clients_voids_trials_and_deadlocks_do_not() {
         let all = [&["compare", folder.to_str().unwrap()][..], &words, &times].concat();
         let ended = place.run(&all).expect(0);
         let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("2 trials not counted; void: a client: "), "{text}");
+        assert!(text.contains("2 trials not counted; void: a client could not begin: "), "{text}");
         assert!(text.contains(refusal), "the server's own words: {text}");
         assert!(text.contains("Begun anew under"), "{text}");
         assert!(text.contains(deadlock), "{text}");
@@ -313,13 +308,13 @@ fn a_database_on_an_emulated_disk_is_compared_and_leaves_nothing() {
 }
 
 /// A comparison that goes on while the test does something.
-struct Under<'a> {
+pub struct Under<'a> {
     child: Child,
     place: &'a Place,
 }
 
 impl Under<'_> {
-    fn begin<'a>(place: &'a Place, target: &Path, words: &[&str]) -> Under<'a> {
+    pub fn begin<'a>(place: &'a Place, target: &Path, words: &[&str]) -> Under<'a> {
         let all: Vec<&str> =
             ["compare", target.to_str().unwrap()].iter().chain(words).copied().collect();
         let mut command = place.spindle(&all);
@@ -328,7 +323,7 @@ impl Under<'_> {
     }
 
     /// The server of a trial: it works in a folder called `database`.
-    fn server(&mut self) -> u32 {
+    pub fn server(&mut self) -> u32 {
         let begun = Instant::now();
         loop {
             let trial = servers_of(self.place.path()).into_iter().find(|pid| {
@@ -349,7 +344,13 @@ impl Under<'_> {
         }
     }
 
-    fn end(self) -> Ended {
+    /// Kills it, so that it cannot put anything back.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn end(self) -> Ended {
         Ended::of(self.child.wait_with_output().unwrap())
     }
 }

@@ -12,5 +12,6 @@ mod machine;
 mod profiles;
 mod restore;
 mod running_server;
+mod servers;
 mod simulated;
 mod words;

@@ -11,12 +11,18 @@ pub struct Log {
     path: PathBuf,
     /// Words that tell of trouble.
     signs: &'static [&'static str],
+    /// Words of lines that tell of no trouble though they have a sign.
+    harmless: &'static [&'static str],
 }
 
 impl Log {
-    /// The file at `path`, in which any of `signs` tells of trouble.
-    pub fn of(path: PathBuf, signs: &'static [&'static str]) -> Log {
-        Log { path, signs }
+    /// The file at `path`, in which any of `signs` tells of trouble unless the line has one of `harmless`.
+    pub fn of(
+        path: PathBuf,
+        signs: &'static [&'static str],
+        harmless: &'static [&'static str],
+    ) -> Log {
+        Log { path, signs, harmless }
     }
 
     /// The first lines that tell of trouble, in the server's own words.
@@ -25,6 +31,7 @@ impl Log {
         let lines: Vec<&str> = text
             .lines()
             .filter(|line| self.signs.iter().any(|sign| line.contains(sign)))
+            .filter(|line| !self.harmless.iter().any(|words| line.contains(words)))
             .take(QUOTED_LINES)
             .map(str::trim)
             .collect();
@@ -77,11 +84,13 @@ mod tests {
     fn trouble_is_told_from_ordinary_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        let log = Log::of(path.clone(), &["[ERROR]", "No space left"]);
+        let log = Log::of(path.clone(), &["[ERROR]", "No space left"], &["error 123"]);
         std::fs::write(&path, "[Note] ready\nERROR:  deadlock detected\n").unwrap();
         assert_eq!(log.trouble(), None);
         assert_eq!(complaint(&path), "ERROR:  deadlock detected");
         assert_eq!(log.words(), "[Note] ready / ERROR:  deadlock detected");
+        std::fs::write(&path, "[ERROR] Got error 123 when reading table\n").unwrap();
+        assert_eq!(log.trouble(), None);
         std::fs::write(&path, "[Note] x\n[ERROR] InnoDB: Page [page id: 1] is corrupted\n")
             .unwrap();
         assert_eq!(log.trouble().unwrap(), "[ERROR] InnoDB: Page [page id: 1] is corrupted");

@@ -166,7 +166,7 @@ impl Programs {
         let command = logged(command, &place.log())?;
         let at_death = self.server.stop(Stop::AtOnce).signal;
         let process = changes.start_process(command, self.title(), self.user(), at_death)?;
-        let log = log::Log::of(place.log(), self.server.signs_of_trouble());
+        let log = log::Log::of(place.log(), self.server.signs_of_trouble(), self.server.harmless());
         let endpoint = self.server.endpoint(place);
         let mut running = Running::private(process, endpoint, log, self.name());
         match self.await_answer(&mut running, stop) {

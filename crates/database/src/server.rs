@@ -140,6 +140,11 @@ pub(crate) trait ServerKind {
     /// Words in its log that tell of trouble which makes a trial worthless. A deadlock or a duplicate
     /// key does not: clients see those themselves.
     fn signs_of_trouble(&self) -> &'static [&'static str];
+
+    /// Words in lines that have such a sign and tell of no trouble.
+    fn harmless(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// What a program prints.

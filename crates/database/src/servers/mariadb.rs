@@ -44,6 +44,10 @@ const OPTIONAL: &[&str] = &["query_cache_type"];
 const SIGNS: &[&str] =
     &["[ERROR]", "orrupt", "Assertion failure", "got signal", "No space left", "disk is full"];
 
+/// Since 11.6 snapshot isolation refuses a row that changed since it was read: the client gets error
+/// 1020 and begins anew, and the server logs the storage engine's number of it as an error.
+const HARMLESS: &[&str] = &["Got error 123 when reading table"];
+
 impl MariaDb {
     /// Finds them.
     pub fn find(search: &Search<'_>) -> Result<MariaDb, DatabaseError> {
@@ -175,5 +179,9 @@ impl ServerKind for MariaDb {
 
     fn signs_of_trouble(&self) -> &'static [&'static str] {
         SIGNS
+    }
+
+    fn harmless(&self) -> &'static [&'static str] {
+        HARMLESS
     }
 }

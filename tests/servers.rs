@@ -1,0 +1,126 @@
+//! One kind of server, named by SPINDLE_SERVER, from the program that SPINDLE_SERVER_PROGRAM names: what
+//! tools/test-servers runs for servers that this host does not have.
+
+use crate::{
+    database::{Under, compare, json, nothing_is_left, servers_of, signal},
+    machine::Place,
+};
+use std::time::{Duration, Instant};
+
+const PLACEBO: [&str; 2] = ["--placebo", "1"];
+
+/// The server's kind and program; `None`, and a word about it, where none is named.
+fn named(test: &str) -> Option<(String, String)> {
+    let words = (std::env::var("SPINDLE_SERVER"), std::env::var("SPINDLE_SERVER_PROGRAM"));
+    if let (Ok(server), Ok(program)) = words {
+        return Some((server, program));
+    }
+    println!(
+        "{test}: SKIPPED: no SPINDLE_SERVER and SPINDLE_SERVER_PROGRAM; see tools/test-servers"
+    );
+    None
+}
+
+#[test]
+fn every_workload_runs_on_the_named_server() {
+    let test = "every_workload_runs_on_the_named_server";
+    let Some((server, program)) = named(test) else { return };
+    let place = Place::new();
+    let folder = place.scratch();
+    for workload in [
+        "oltp_read_write,tables=2,rows=2000",
+        "oltp_read_only,tables=1,rows=2000",
+        "oltp_write_only,tables=1,rows=2000",
+        "oltp_point_select,tables=1,rows=2000",
+        "oltp_insert,tables=1,rows=2000",
+        "insert,prefill=1000",
+        "tpcc,warehouses=1,checks=all",
+    ] {
+        let workload = format!("{workload},clients=4,server={server}");
+        let words = ["--workload", &workload, "--server-program", &program];
+        let ended = compare(&place, &folder, &[&words[..], &PLACEBO].concat()).expect(0);
+        let summary = &json(&place)["analysis"]["groups"][0]["baseline"];
+        assert_eq!(summary["valid"], 4, "{workload}: {}\n{}", ended.out, ended.err);
+        let per_second = summary["throughput"]["mean"].as_f64().unwrap();
+        println!("{server}: {per_second:8.0} transactions/s of {workload}");
+        let counters = summary["counters"].as_object().unwrap();
+        assert!(counters["server.cpus"].as_f64().unwrap() > 0.0, "{workload}");
+        let fsyncs = format!("{server}.fsyncs/s");
+        assert!(counters.contains_key(&fsyncs), "no {fsyncs} among {:?}", counters.keys());
+        nothing_is_left(&place, &folder);
+    }
+}
+
+#[test]
+fn the_named_server_is_started_with_a_users_variables_and_refuses_wrong_ones() {
+    let test = "the_named_server_is_started_with_a_users_variables_and_refuses_wrong_ones";
+    let Some((server, program)) = named(test) else { return };
+    let place = Place::new();
+    let folder = place.scratch();
+    let workload = format!("oltp_read_write,tables=1,rows=1000,server={server}");
+    let words = ["--workload", &workload, "--server-program", &program];
+    let (variable, misspelt, wrong) = match server.as_str() {
+        "postgresql" => {
+            ("wal_sync_method=fdatasync,fsync", "wal_sync_methd=fsync", "wal_sync_method=never")
+        }
+        _ => (
+            "innodb_flush_log_at_trx_commit=1,2",
+            "innodb_flush_log_at_trx_comit=1",
+            "innodb_flush_method=never",
+        ),
+    };
+    let ended = compare(&place, &folder, &[&words[..], &["--variable", variable]].concat());
+    let ended = ended.expect(0);
+    let group = &json(&place)["analysis"]["groups"][0];
+    assert_eq!(group["cells"][0]["summary"]["valid"], 2, "{}\n{}", ended.out, ended.err);
+    nothing_is_left(&place, &folder);
+    let refused = |variable: &str| {
+        let all = ["plan", folder.to_str().unwrap(), "--variable", variable];
+        place.run(&[&all[..], &words].concat()).expect(2)
+    };
+    refused(misspelt).complains_of(&["did you mean"]);
+    refused(wrong).complains_of(&["would not take"]);
+    let other = if server == "mysql" { "mariadb" } else { "mysql" };
+    let workload = format!("oltp_read_write,server={other}");
+    let all = ["plan", folder.to_str().unwrap(), "--workload", &workload];
+    let ended = place.run(&[&all[..], &["--server-program", &program]].concat()).expect(2);
+    let complaint = match server.as_str() {
+        "postgresql" => "prints no version",
+        _ => "use server=",
+    };
+    ended.complains_of(&[complaint]);
+}
+
+#[test]
+fn the_named_server_that_is_killed_voids_its_trial_and_leaves_nothing() {
+    let test = "the_named_server_that_is_killed_voids_its_trial_and_leaves_nothing";
+    let Some((server, program)) = named(test) else { return };
+    let place = Place::new();
+    let folder = place.scratch();
+    let workload = format!("oltp_read_write,tables=1,rows=1000,server={server}");
+    let times = ["--rounds", "1", "--measure", "3s", "--warmup", "200ms"];
+    let words = ["--workload", &workload, "--server-program", &program];
+    let words = [&words[..], &PLACEBO, &times].concat();
+    let mut under = Under::begin(&place, &folder, &words);
+    let pid = under.server();
+    // Once it answers and clients are at work.
+    std::thread::sleep(Duration::from_millis(2500));
+    signal(pid, rustix::process::Signal::KILL);
+    let ended = under.end().expect(0);
+    let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("1 trial not counted; void: the server ended (signal: 9"), "{text}");
+    nothing_is_left(&place, &folder);
+
+    // Spindle itself killed: the kernel ends the server, and undo removes the rest.
+    let mut under = Under::begin(&place, &folder, &words);
+    under.server();
+    std::thread::sleep(Duration::from_millis(300));
+    under.kill();
+    let begun = Instant::now();
+    while !servers_of(place.path()).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{server} outlives its maker");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    place.run(&["undo"]).expect(0);
+    nothing_is_left(&place, &folder);
+}
