@@ -112,14 +112,11 @@ fn row(
     line(&cells)
 }
 
-/// One line; RFC 4180 quoting.
+/// One line; quoted as RFC 4180 says.
 fn line(cells: &[String]) -> String {
-    let quoted: Vec<String> = cells
-        .iter()
-        .map(|cell| match cell.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
-        })
-        .collect();
-    quoted.join(",") + "\n"
+    let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
+    // Memory takes every record.
+    let _ = writer.write_record(cells);
+    let bytes = writer.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -5,8 +5,11 @@
 
 mod csv;
 mod drawing;
+mod emulation;
+mod inspection;
 mod json;
 mod markdown;
+mod page;
 mod published;
 mod sentences;
 mod table;
@@ -16,6 +19,8 @@ mod words;
 
 pub use csv::csv;
 pub use drawing::{events_svg, events_terminal};
+pub use emulation::{EmulatedDevice, EmulatedSecond, emulated_device, emulated_second};
+pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;
 pub use sentences::{event, outcome};

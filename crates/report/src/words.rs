@@ -74,21 +74,12 @@ pub(crate) fn metric_name(metric: Metric) -> &'static str {
     }
 }
 
-/// Seconds since 1970 as `2026-11-21 20:55 UTC` (civil-from-days of Howard Hinnant's "chrono-
-/// Compatible Low-Level Date Algorithms").
+/// Seconds since 1970 as `2026-11-21 20:55 UTC`; of a time that no calendar has, the seconds.
 pub(crate) fn date(seconds: i64) -> String {
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
+    match jiff::Timestamp::from_second(seconds) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => format!("{seconds} s since 1970"),
+    }
 }
 
 /// A name for a new run: when it started, and its target's last part: `2026-11-21-2055-mysql`.
@@ -107,24 +98,23 @@ pub fn run_name(started_at: i64, target: &str) -> String {
     if last.is_empty() { format!("{when}-root") } else { format!("{when}-{last}") }
 }
 
-/// Breaks text into lines of at most `width` columns, the later ones indented by `indent`.
+/// Breaks text into lines of at most `width` columns, the later ones indented by `indent`. A word that
+/// is longer stays whole.
 pub fn wrap(text: &str, width: usize, indent: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > width {
-            out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
-            column = indent;
-        } else if column > 0 && !out.ends_with(' ') {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out
+    wrap_after("", text, width, indent)
+}
+
+/// The same behind `start`, which the first line begins with.
+pub(crate) fn wrap_after(start: &str, text: &str, width: usize, indent: usize) -> String {
+    let later = " ".repeat(indent);
+    let options = textwrap::Options::new(width)
+        .initial_indent(start)
+        .subsequent_indent(&later)
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+    textwrap::fill(&text.split_whitespace().collect::<Vec<_>>().join(" "), options)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use clap::{Args, builder::BoolishValueParser};
 use emulate::{DataPlace, EmulateError, Emulation, Sight, Transport, Wanted};
 use host::{Changes, Host};
 use list::Record;
+use report::{EmulatedDevice, EmulatedSecond};
 use std::{
     io::{BufRead, BufReader, IsTerminal, Read},
     os::unix::process::CommandExt,
@@ -171,25 +172,15 @@ fn usage(text: String) -> anyhow::Error {
 }
 
 fn introduction(emulation: &Emulation) -> String {
-    let mut words = vec![format!(
-        "{} of {}, {}.",
-        emulation.size,
-        emulation.profile.title.trim_end_matches('.'),
-        emulation.way()
-    )];
-    if emulation.model_depth > emulation.depth {
-        words.push(format!(
-            "The model's queue takes {}, of which {} pass at once.",
-            emulation.model_depth, emulation.depth
-        ));
-    }
-    if emulation.spins {
-        let spins = "While requests come, idle processors poll and the server spins before each event, \
-                    as long as its wake-ups turn out to need.";
-        words.push(spins.to_owned());
-    }
-    words.push("Ctrl-C or `spindle emulate stop` takes it down, its data with it.".to_owned());
-    report::wrap(&words.join(" "), crate::WIDTH, 0) + "\n"
+    let device = EmulatedDevice {
+        size: emulation.size,
+        title: &emulation.profile.title,
+        transport: emulation.way(),
+        model_depth: emulation.model_depth,
+        depth: emulation.depth,
+        spins: emulation.spins,
+    };
+    report::emulated_device(&device, crate::WIDTH)
 }
 
 /// Shows what the device does, each second, where somebody looks.
@@ -216,49 +207,38 @@ fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One second in a line that no terminal of 80 columns wraps: what is asked of the device and how late
-/// it is always, the rest as far as there is room.
+/// One second of a device, in a line.
 fn live_line(before: &Sight, now: &Sight, span: Duration) -> String {
     let seconds = span.as_secs_f64().max(1e-9);
-    let rate = |now: u64, before: u64| {
-        let rate = (now.saturating_sub(before) as f64 / seconds).round();
-        if rate < 100.0 { rate.to_string() } else { report::count(rate) }
-    };
+    let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
     let (new, old) = (&now.requests, &before.requests);
-    let mut line = format!(
-        "{} r/s  {} w/s  {} f/s  depth {}",
-        rate(new.reads, old.reads),
-        rate(new.writes, old.writes),
-        rate(new.flushes, old.flushes),
-        now.outstanding
-    );
-    let late = format!("  late p99 {}", now.lateness.p99);
-    // One drive is busy when it has requests; of several, none's head is the device's.
     let several = now.units > 1;
-    let busy = several.then(|| format!("  busy {}/{}", now.busy, now.units));
-    let dirty = (now.dirty > Bytes::ZERO).then(|| format!("  dirty {}", now.dirty));
-    let cylinder = now.cylinder.filter(|_| !several).map(|it| format!("  cylinder {it}"));
-    for word in [busy, dirty, cylinder].into_iter().flatten() {
-        if [&line, &word, &late].iter().map(|it| it.chars().count()).sum::<usize>() < crate::WIDTH {
-            line += &word;
-        }
-    }
-    line + &late
+    let second = EmulatedSecond {
+        reads_per_second: rate(new.reads, old.reads),
+        writes_per_second: rate(new.writes, old.writes),
+        flushes_per_second: rate(new.flushes, old.flushes),
+        outstanding: now.outstanding,
+        late_p99: now.lateness.p99,
+        busy: several.then_some((now.busy, now.units)),
+        dirty: now.dirty,
+        cylinder: now.cylinder.filter(|_| !several),
+    };
+    report::emulated_second(&second, crate::WIDTH)
 }
 
 /// While a filesystem is mounted from it, a device is not taken away: what is not written yet would be
 /// lost. A second Ctrl-C ends the program all the same, and leaves the rest to `spindle undo`.
 fn wait_until_free(node: &Path) {
-    let mut told = false;
+    let mut said = false;
     while let Some(point) = mounted_from(node) {
-        if !told {
+        if !said {
             say::note(&format!(
                 "{} is mounted from {}: unmount it, and the device goes",
                 point.display(),
                 node.display()
             ));
         }
-        told = true;
+        said = true;
         std::thread::sleep(Duration::from_millis(200));
     }
 }
@@ -267,38 +247,4 @@ fn wait_until_free(node: &Path) {
 fn mounted_from(node: &Path) -> Option<PathBuf> {
     let all = host::mounts(&Host::here()).ok()?;
     all.into_iter().find(|mount| mount.stands_on(node)).map(|mount| mount.point)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use emulate::{Lateness, Requests};
-
-    #[test]
-    fn a_live_line_fits_and_keeps_what_matters() {
-        let second = Duration::from_millis(1003);
-        let idle = Sight { units: 1, cylinder: Some(0), ..Sight::default() };
-        let line = live_line(&idle, &idle, second);
-        assert_eq!(line, "0 r/s  0 w/s  0 f/s  depth 0  cylinder 0  late p99 0 ns");
-        let busy = Sight {
-            requests: Requests {
-                reads: 68_200,
-                writes: 50_900,
-                flushes: 1200,
-                ..Default::default()
-            },
-            lateness: Lateness { p99: units::Nanos::from_micros(123), ..Default::default() },
-            outstanding: 1023,
-            busy: 16,
-            units: 16,
-            cylinder: Some(123_456),
-            dirty: Bytes::from_mib(4096),
-            ..Sight::default()
-        };
-        let line = live_line(&idle, &busy, second);
-        assert!(line.chars().count() < crate::WIDTH, "{line}");
-        assert!(line.starts_with("67,996 r/s  50,748 w/s  1,196 f/s  depth 1023"), "{line}");
-        assert!(line.ends_with("late p99 123 µs"), "{line}");
-        assert!(line.contains("busy 16/16"), "{line}");
-    }
 }

@@ -1,0 +1,179 @@
+//! Each finding: a run that shows it, and one close by that does not.
+
+#![allow(clippy::unwrap_used)]
+
+use analysis::{Analysis, FindingKind, findings};
+use plan::{Factor, Level, Offer, RawPlan};
+use record::{
+    CounterSample, Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Second,
+    SharePermille, Trial, TrialId, WorldKind,
+};
+use units::{Bytes, Nanos};
+
+/// Two schedulers in five rounds of 4 s: a thousand writes of 4 KiB a second of a millisecond each.
+/// `change` makes of a trial's measurement what the test needs; the second cell is 1.
+fn run(pattern: &str, change: impl Fn(usize, u32, &mut Measurement)) -> Run {
+    let level = |text: &str| Level(text.to_owned());
+    let offer = Offer {
+        current: [(Factor::Scheduler, level("none"))].into(),
+        all: [(Factor::Scheduler, ["none", "bfq"].map(level).to_vec())].into(),
+        default_size: Bytes::from_gib(1),
+        ..Offer::default()
+    };
+    let mut raw = RawPlan {
+        target: Some("/nowhere".to_owned()),
+        measure: Some(Nanos::from_secs(4)),
+        ..RawPlan::default()
+    };
+    raw.job.pattern = Some(pattern.parse().unwrap());
+    let plan = raw.resolve(&offer, &|_, _| None).unwrap();
+    let mut trials = Vec::new();
+    for round in 0..5 {
+        for (cell, replica) in [(0, 0), (1, 0), (0, 1)] {
+            let mut job = JobMeasurement::default();
+            let wobble = 1.0 + 0.001 * f64::from((round * 7 + replica * 3 + cell as u32) % 5);
+            let count = (4000.0 * wobble) as u64;
+            job.writes.operations = count;
+            job.writes.bytes = Bytes(count * 4096);
+            job.writes.service.record_n(Nanos::from_millis(1), count);
+            let second = |at: f64| Second { at, writes: count / 4, ..Second::default() };
+            let mut measurement = Measurement {
+                span: Nanos::from_secs(4),
+                job,
+                seconds: [1.0, 2.0, 3.0, 4.0].map(second).to_vec(),
+                ..Measurement::default()
+            };
+            change(cell, round, &mut measurement);
+            trials.push(Trial {
+                id: TrialId { round, cell, replica },
+                started_at: 0,
+                applied: Vec::new(),
+                outcome: Outcome::Valid(Box::new(measurement)),
+            });
+        }
+    }
+    Run {
+        name: "test".to_owned(),
+        started_at: 0,
+        environment: Environment { world: WorldKind::Real, ..Environment::default() },
+        plan,
+        state: RunState::Done,
+        trials,
+        events: Vec::new(),
+    }
+}
+
+/// Counters of the second cell, and of the baseline.
+fn count(
+    cell: usize,
+    measurement: &mut Measurement,
+    second: &[(&str, f64)],
+    baseline: &[(&str, f64)],
+) {
+    let counters = if cell == 1 { second } else { baseline };
+    let values = counters.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    measurement.counters = vec![CounterSample { at: 1.0, values }];
+}
+
+/// The cells of a finding; none if the run does not show it.
+fn cells(run: &Run, kind: FindingKind) -> Vec<usize> {
+    let all = findings(run, &Analysis::of(run));
+    all.into_iter().find(|found| found.kind == kind).map(|found| found.cells).unwrap_or_default()
+}
+
+/// Runs that count `name` so in the second cell.
+fn with(pattern: &str, name: &'static str, value: f64) -> Run {
+    run(pattern, |cell, _, m| count(cell, m, &[(name, value)], &[(name, 0.0)]))
+}
+
+#[test]
+fn cache() {
+    // A thousand writes of 4 KiB a second are 3.9 MiB/s.
+    let moved = |share: f64| {
+        run("randwrite", move |cell, _, m| {
+            let rates = |share: f64| [("device.rMB/s", 0.0), ("device.wMB/s", 3.9 * share)];
+            count(cell, m, &rates(share), &rates(1.0));
+        })
+    };
+    assert_eq!(cells(&moved(0.5), FindingKind::Cache), [1]);
+    assert!(cells(&moved(0.97), FindingKind::Cache).is_empty());
+}
+
+#[test]
+fn cpu_wait() {
+    let name = "clients.cpu_wait_us";
+    assert_eq!(cells(&with("randwrite", name, 150.0), FindingKind::CpuWait), [1]);
+    assert!(cells(&with("randwrite", name, 90.0), FindingKind::CpuWait).is_empty());
+}
+
+#[test]
+fn generator() {
+    let busy = |permille: u32| {
+        run("randwrite", move |cell, _, m| {
+            m.generator.busiest = SharePermille(if cell == 1 { permille } else { 100 });
+        })
+    };
+    assert_eq!(cells(&busy(950), FindingKind::Generator), [1]);
+    assert!(cells(&busy(880), FindingKind::Generator).is_empty());
+}
+
+#[test]
+fn merging() {
+    // A tenth of the requests is merged, and throughput differs or does not.
+    let merged = |faster: f64| {
+        run("randwrite", move |cell, _, m| {
+            let rates = |merged: f64| {
+                [
+                    ("device.rrqm/s", 0.0),
+                    ("device.wrqm/s", merged),
+                    ("device.r/s", 0.0),
+                    ("device.w/s", 900.0),
+                ]
+            };
+            count(cell, m, &rates(100.0), &rates(0.0));
+            if cell == 1 {
+                m.job.writes.operations = (m.job.writes.operations as f64 * faster) as u64;
+            }
+        })
+    };
+    assert_eq!(cells(&merged(1.2), FindingKind::Merging), [1]);
+    assert!(cells(&merged(1.0), FindingKind::Merging).is_empty(), "it made no difference");
+}
+
+#[test]
+fn no_free_request() {
+    // Of 4 MB a second.
+    let name = "uring.punted/s";
+    assert_eq!(cells(&with("randwrite", name, 1e5), FindingKind::NoFreeRequest), [1]);
+    assert!(cells(&with("randwrite", name, 2e4), FindingKind::NoFreeRequest).is_empty());
+}
+
+#[test]
+fn read_before_write() {
+    let name = "device.r/s";
+    assert_eq!(cells(&with("randwrite", name, 200.0), FindingKind::ReadBeforeWrite), [1]);
+    assert!(cells(&with("randwrite", name, 20.0), FindingKind::ReadBeforeWrite).is_empty());
+    let reads = with("randrw:70", name, 200.0);
+    assert!(cells(&reads, FindingKind::ReadBeforeWrite).is_empty(), "the clients read themselves");
+}
+
+#[test]
+fn stolen_cpu() {
+    let name = "cpu.%steal";
+    assert_eq!(cells(&with("randwrite", name, 12.0), FindingKind::StolenCpu), [1]);
+    assert!(cells(&with("randwrite", name, 3.0), FindingKind::StolenCpu).is_empty());
+}
+
+#[test]
+fn unsteady() {
+    let fading = |share: f64| {
+        run("randwrite", move |cell, round, m| {
+            for second in m.seconds.iter_mut().filter(|it| cell == 1 && it.at > 2.0) {
+                let noise = 1.0 + 0.001 * f64::from(round);
+                second.writes = (second.writes as f64 * share * noise) as u64;
+            }
+        })
+    };
+    assert_eq!(cells(&fading(0.8), FindingKind::Unsteady), [1]);
+    assert!(cells(&fading(0.98), FindingKind::Unsteady).is_empty(), "too little to matter");
+}
