@@ -7,7 +7,7 @@
 //!     cargo bench -p emulate -- fuse unpaced     with the model left out alone
 //!     cargo bench -p emulate -- beside           that transport and plain FUSE in turns, and ratios
 
-use emulate::{DataPlace, Emulation, SERVER_WORD, Sight, Transport, Wanted};
+use emulate::{DataPlace, Emulation, SERVER_VERB, ServerStats, Transport, Wanted};
 use host::{Changes, Host};
 use std::{
     error::Error,
@@ -23,7 +23,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 const SECONDS: u32 = 5;
 
 fn main() -> Outcome<()> {
-    if std::env::args().nth(1).as_deref() == Some(SERVER_WORD) {
+    if std::env::args().nth(1).as_deref() == Some(SERVER_VERB) {
         let input = std::io::stdin().as_fd().try_clone_to_owned()?;
         return Ok(emulate::serve(UnixStream::from(input))?);
     }
@@ -155,7 +155,7 @@ struct Row {
     p50: Nanos,
     p99: Nanos,
     processor: f64,
-    sight: Sight,
+    sight: ServerStats,
 }
 
 fn with_device(
@@ -166,7 +166,7 @@ fn with_device(
     let mut changes = Changes::begin(&Host::here(), "bench of the transport")?;
     let wanted = Wanted {
         program: std::env::current_exe()?,
-        words: vec![SERVER_WORD.to_owned()],
+        arguments: vec![SERVER_VERB.to_owned()],
         profile: profile.to_owned(),
         seed: 1,
         size: Some(Bytes::from_gib(4)),
@@ -182,8 +182,8 @@ fn with_device(
 }
 
 fn measure(emulation: &mut Emulation, pattern: &str, depth: u32) -> Outcome<Row> {
-    emulation.forget()?;
-    let (before, begun) = (emulation.look()?, Instant::now());
+    emulation.reset_stats()?;
+    let (before, begun) = (emulation.stats()?, Instant::now());
     let output = Command::new("fio")
         .args(["--name=x", "--bs=4k", "--ioengine=io_uring", "--direct=1", "--time_based"])
         .args(["--output-format=json", "--norandommap"])
@@ -196,7 +196,7 @@ fn measure(emulation: &mut Emulation, pattern: &str, depth: u32) -> Outcome<Row>
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     let span = begun.elapsed();
-    let sight = emulation.look()?;
+    let sight = emulation.stats()?;
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let side = if pattern.ends_with("read") { "read" } else { "write" };
     let job = &report["jobs"][0][side];
@@ -212,6 +212,6 @@ fn measure(emulation: &mut Emulation, pattern: &str, depth: u32) -> Outcome<Row>
 }
 
 /// Percent of one processor.
-fn share(before: &Sight, after: &Sight, span: Duration) -> f64 {
+fn share(before: &ServerStats, after: &ServerStats, span: Duration) -> f64 {
     100.0 * emulate::processor_share(before, after, Nanos(span.as_nanos() as u64))
 }

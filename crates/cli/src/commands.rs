@@ -38,7 +38,7 @@ pub enum Command {
     /// Bring up a block device with the timing of a profile, for your own tools, until stopped
     Emulate(emulate::EmulateArgs),
     /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
-    #[command(name = ::emulate::SERVER_WORD, hide = true)]
+    #[command(name = ::emulate::SERVER_VERB, hide = true)]
     EmulateServer,
     /// Check or write the sections of docs/ that the program writes
     #[command(hide = true)]

@@ -1,4 +1,4 @@
-//! The wall clock, sleeping precisely, and a thread that is woken in time.
+//! The wall clock, precise sleeping, and what wakes a thread in time.
 
 use rustix::{
     fd::OwnedFd,
@@ -17,21 +17,50 @@ use std::{
 use units::Nanos;
 
 const SECOND: u64 = 1_000_000_000;
-const MILLISECOND: u64 = 1_000_000;
 
-/// Nanoseconds of CLOCK_MONOTONIC.
-pub fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+/// A moment of CLOCK_MONOTONIC, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WallInstant(pub u64);
+
+impl WallInstant {
+    /// Later than every other.
+    pub const NEVER: WallInstant = WallInstant(u64::MAX);
+
+    /// The time from `earlier` to this; zero where it is not earlier.
+    #[inline]
+    pub fn since(self, earlier: WallInstant) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The moment `time` before this, or the clock's zero.
+    #[inline]
+    pub fn before(self, time: Nanos) -> WallInstant {
+        WallInstant(self.0.saturating_sub(time.0))
+    }
 }
 
-/// Processor time of this process, its threads that have ended included.
+impl std::ops::Add<Nanos> for WallInstant {
+    type Output = WallInstant;
+    #[inline]
+    fn add(self, time: Nanos) -> WallInstant {
+        WallInstant(self.0 + time.0)
+    }
+}
+
+/// The present moment.
+#[inline]
+pub fn now() -> WallInstant {
+    let time = clock_gettime(ClockId::Monotonic);
+    WallInstant(time.tv_sec as u64 * SECOND + time.tv_nsec as u64)
+}
+
+/// Processor time of this process, including threads that have ended.
 pub fn processor_time() -> Nanos {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Nanos(time.tv_sec as u64 * SECOND + time.tv_nsec as u64)
 }
 
-/// An alarm at a moment of CLOCK_MONOTONIC. Any thread may set it; one waits for it.
+/// A timer that rings at a moment. Any thread may set it; one waits for it.
 #[derive(Debug)]
 pub struct Alarm(OwnedFd);
 
@@ -41,10 +70,10 @@ impl Alarm {
         Ok(Alarm(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?))
     }
 
-    /// Sets it, in place of what was set; a moment that has passed rings at once.
-    pub fn set(&self, at: u64) -> io::Result<()> {
+    /// Sets it, replacing what was set; a moment in the past rings at once.
+    pub fn set(&self, at: WallInstant) -> io::Result<()> {
         // Zero would switch it off.
-        let at = at.max(1);
+        let at = at.0.max(1);
         let it_value = Timespec { tv_sec: (at / SECOND) as i64, tv_nsec: (at % SECOND) as i64 };
         let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
         let time = Itimerspec { it_interval, it_value };
@@ -64,65 +93,65 @@ impl Alarm {
     }
 }
 
-/// What a thread was given so that it wakes in time.
+/// How the pacing thread is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
+pub enum Scheduling {
     /// Real-time scheduling (SCHED_FIFO): it runs as soon as it is woken.
     RealTime,
-    /// A thread like others: a busy machine makes it late.
+    /// Like other threads: a busy machine makes it late.
     Ordinary,
 }
 
-/// Makes the calling thread one that sleeps precisely and runs when it wakes, as far as it may.
+/// Gives the calling thread real-time scheduling and precise sleeping, as far as it is permitted.
 ///
-/// The priority is the lowest real-time one: it is before all ordinary threads and after whatever the
+/// The priority is the lowest real-time one: above all ordinary threads, and below whatever the
 /// machine's owner made real-time.
-pub fn hurry() -> Urgency {
-    // Affects sleeps other than timerfd's; not having it costs precision only.
+pub fn set_realtime() -> Scheduling {
+    // For sleeps other than timerfd's; without it they are less precise.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     real_time(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK)
 }
 
-/// The same for the threads that this one begins from now on.
-pub fn hurry_with_children() -> Urgency {
+/// The same, inherited by the threads that this one starts from now on.
+pub fn set_realtime_with_children() -> Scheduling {
     real_time(libc::SCHED_FIFO)
 }
 
-/// Keeps idle processors awake while there is something to be on time for.
+/// Keeps idle processors from halting while completions have to be on time.
 ///
-/// A processor that has halted runs again some time after it is woken: a virtual one, hundreds of
-/// microseconds. The kernel's own means against that is the latency that whoever holds
-/// `/dev/cpu_dma_latency` open can bear; it ends with its holder, however that ends.
+/// A halted processor takes time to run again: a virtual one, hundreds of microseconds. The kernel lets a
+/// process bound that latency by holding `/dev/cpu_dma_latency` open; the bound ends with the process.
 ///
-/// A virtual processor that never halts has no pause in which the host could run what else it has, and
-/// is stopped for that, for as long as the host's scheduler thinks fit: for 8 ms, every eight seconds,
-/// where it was looked at. One that may halt now and then is not: so the vigil may have pauses.
+/// A virtual processor that never halts gives its host no opportunity to run other work, and the host
+/// preempts it instead (observed: 8 ms every eight seconds). One that halts now and then is not
+/// preempted: hence the pauses.
 #[derive(Debug)]
-pub struct Vigil {
+pub struct CpuLatencyGuard {
     file: Option<File>,
-    /// When it ends unless there is more to do; it is not kept without.
-    until: Option<u64>,
+    /// When it ends unless more requests arrive; `None` while it does not hold.
+    until: Option<WallInstant>,
     pauses: bool,
-    /// Processors may halt just now.
+    /// Processors may halt now.
     pausing: bool,
-    /// When a pause begins or ends.
-    turns: u64,
+    /// When the next pause begins, or this one ends.
+    turn: WallInstant,
 }
 
-impl Vigil {
-    /// Not kept yet. Where it may not be, processors halt as they do.
-    pub fn new(pauses: bool) -> Vigil {
+impl CpuLatencyGuard {
+    /// Does not hold yet. Without permission to open the file, processors halt as usual.
+    pub fn new(pauses: bool) -> CpuLatencyGuard {
         let file = File::options().write(true).open("/dev/cpu_dma_latency").ok();
-        Vigil { file, until: None, pauses, pausing: false, turns: 0 }
+        CpuLatencyGuard { file, until: None, pauses, pausing: false, turn: WallInstant(0) }
     }
 
-    /// Keeps it now if somebody is `busy`, and [`Vigil::LASTS`] longer; says when to look again.
-    pub fn watch(&mut self, busy: bool, now: u64) -> Option<u64> {
+    /// Holds while requests are outstanding (`busy`) and [`CpuLatencyGuard::HOLD`] longer; returns when
+    /// to call it again.
+    pub fn update(&mut self, busy: bool, now: WallInstant) -> Option<WallInstant> {
         if busy {
             if self.until.is_none() {
                 self.pause(false, now);
             }
-            self.until = Some(now + Vigil::LASTS);
+            self.until = Some(now + CpuLatencyGuard::HOLD);
         } else if self.until.is_some_and(|until| until <= now) {
             self.pause(true, now);
             self.until = None;
@@ -131,53 +160,53 @@ impl Vigil {
         if !self.pauses {
             return Some(until);
         }
-        if self.turns <= now {
+        if self.turn <= now {
             self.pause(!self.pausing, now);
         }
-        Some(until.min(self.turns))
+        Some(until.min(self.turn))
     }
 
-    fn pause(&mut self, pausing: bool, now: u64) {
+    fn pause(&mut self, pausing: bool, now: WallInstant) {
         self.pausing = pausing;
-        self.turns = now + if pausing { Vigil::PAUSE } else { Vigil::AWAKE };
-        self.bear(if pausing { Vigil::ANY } else { 0 });
+        self.turn = now + if pausing { CpuLatencyGuard::PAUSE } else { CpuLatencyGuard::AWAKE };
+        self.set_latency_us(if pausing { CpuLatencyGuard::ANY_US } else { 0 });
     }
 
-    /// So long after the last request.
-    pub const LASTS: u64 = SECOND;
+    /// How long it holds after the last request.
+    pub const HOLD: Nanos = Nanos::from_secs(1);
 
     /// Between two pauses.
-    const AWAKE: u64 = 48 * MILLISECOND;
+    const AWAKE: Nanos = Nanos::from_millis(48);
 
-    /// Enough, once in [`Vigil::AWAKE`], for none to be stopped; 1 ms in 20 was not.
-    const PAUSE: u64 = 2 * MILLISECOND;
+    /// Observed: once in [`CpuLatencyGuard::AWAKE`] this was enough for no preemption; 1 ms in 20 was not.
+    const PAUSE: Nanos = Nanos::from_millis(2);
 
-    /// As long as halted processors may need, microseconds: the kernel's own default.
-    const ANY: i32 = 2_000_000_000;
+    /// Any latency: the kernel's default (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
+    const ANY_US: i32 = 2_000_000_000;
 
-    fn bear(&self, micros: i32) {
+    fn set_latency_us(&self, micros: i32) {
         if let Some(mut file) = self.file.as_ref() {
-            // Where it is refused, wake-ups are later; that is measured.
+            // If this fails, wake-ups are later, which is measured.
             let _ = file.write_all(&micros.to_ne_bytes());
         }
     }
 }
 
-/// Tells the kernel that other processes' I/O waits for this one (PR_SET_IO_FLUSHER, Linux 5.6), so
-/// that its own need of memory never waits for that I/O. For all threads that are begun after this.
-pub fn be_storage() {
+/// Tells the kernel that other processes' I/O depends on this one (PR_SET_IO_FLUSHER, Linux 5.6), so
+/// that its memory allocations never wait for that I/O. Inherited by threads started after this.
+pub fn set_io_flusher() {
     /// As in linux/prctl.h.
     const PR_SET_IO_FLUSHER: libc::c_int = 57;
-    // SAFETY: the call takes numbers only. Where it is refused, scarce memory may make us slow.
+    // SAFETY: the call takes numbers only. If it fails, scarce memory may make the server slow.
     let _ = unsafe { libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0) };
 }
 
-fn real_time(policy: libc::c_int) -> Urgency {
+fn real_time(policy: libc::c_int) -> Scheduling {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: thread 0 is the calling one; the kernel reads one `struct sched_param`, which this is.
     match unsafe { libc::sched_setscheduler(0, policy, &raw const priority) } {
-        0 => Urgency::RealTime,
-        _ => Urgency::Ordinary,
+        0 => Scheduling::RealTime,
+        _ => Scheduling::Ordinary,
     }
 }
 
@@ -190,7 +219,7 @@ mod tests {
     fn an_alarm_rings_and_never_early() {
         let alarm = Alarm::new().unwrap();
         for ahead in [0, 1_000, 300_000] {
-            let until = now() + ahead;
+            let until = now() + Nanos(ahead);
             alarm.set(until).unwrap();
             alarm.wait().unwrap();
             assert!(now() >= until);
@@ -213,34 +242,36 @@ mod tests {
     }
 
     #[test]
-    fn a_vigil_pauses_and_lasts_a_second_longer_than_there_is_something_to_do() {
-        let mut vigil = Vigil::new(true);
-        assert_eq!(vigil.watch(false, 5), None);
-        let pause = 5 + Vigil::AWAKE;
-        assert_eq!(vigil.watch(true, 5), Some(pause));
+    fn the_guard_pauses_and_holds_a_second_after_the_last_request() {
+        let ns = WallInstant;
+        let mut guard = CpuLatencyGuard::new(true);
+        assert_eq!(guard.update(false, ns(5)), None);
+        let pause = ns(5) + CpuLatencyGuard::AWAKE;
+        assert_eq!(guard.update(true, ns(5)), Some(pause));
         assert!(least().is_none_or(|micros| micros == 0));
-        assert_eq!(vigil.watch(false, 6), Some(pause));
-        assert_eq!(vigil.watch(true, 7), Some(pause));
-        let awake = pause + Vigil::PAUSE;
-        assert_eq!(vigil.watch(false, pause), Some(awake));
-        assert!(vigil.pausing);
-        assert_eq!(vigil.watch(false, awake), Some(awake + Vigil::AWAKE));
+        assert_eq!(guard.update(false, ns(6)), Some(pause));
+        assert_eq!(guard.update(true, ns(7)), Some(pause));
+        let awake = pause + CpuLatencyGuard::PAUSE;
+        assert_eq!(guard.update(false, pause), Some(awake));
+        assert!(guard.pausing);
+        assert_eq!(guard.update(false, awake), Some(awake + CpuLatencyGuard::AWAKE));
         assert!(least().is_none_or(|micros| micros == 0));
-        assert_eq!(vigil.watch(false, 7 + SECOND), None);
-        // What comes after a long while finds it kept, not in a pause.
-        assert_eq!(vigil.watch(true, 9 * SECOND), Some(9 * SECOND + Vigil::AWAKE));
-        assert!(!vigil.pausing);
+        assert_eq!(guard.update(false, ns(7 + SECOND)), None);
+        // After a long idle time it holds at once, without a pause.
+        let later = ns(9 * SECOND);
+        assert_eq!(guard.update(true, later), Some(later + CpuLatencyGuard::AWAKE));
+        assert!(!guard.pausing);
 
-        let mut vigil = Vigil::new(false);
-        assert_eq!(vigil.watch(true, 5), Some(5 + SECOND));
-        assert_eq!(vigil.watch(false, 6), Some(5 + SECOND));
-        assert_eq!(vigil.watch(false, 5 + SECOND), None);
+        let mut guard = CpuLatencyGuard::new(false);
+        assert_eq!(guard.update(true, ns(5)), Some(ns(5 + SECOND)));
+        assert_eq!(guard.update(false, ns(6)), Some(ns(5 + SECOND)));
+        assert_eq!(guard.update(false, ns(5 + SECOND)), None);
     }
 
     #[test]
     fn an_alarm_in_the_past_rings_at_once() {
         let alarm = Alarm::new().unwrap();
-        alarm.set(0).unwrap();
+        alarm.set(WallInstant(0)).unwrap();
         alarm.wait().unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! Where an emulated device's data are: a sparse file, or memory. What was never written reads as
-//! zeroes and takes no room; what is discarded gives its room back.
+//! An emulated device's data, in a sparse file or in memory. What was never written reads as zeroes and
+//! takes no space; what is discarded is freed.
 
 use device::Op;
 use rustix::fs::{
@@ -33,10 +33,10 @@ pub struct Data {
     in_memory: bool,
 }
 
-/// So much is moved within memory in some 20 µs.
-const SOON_MOVED: Bytes = Bytes::from_kib(128);
-/// The same of memory that is written for the first time.
-const SOON_MADE: Bytes = Bytes::from_kib(16);
+/// So much is copied within memory in some 20 µs. Observed.
+const MAX_QUICK_COPY: Bytes = Bytes::from_kib(128);
+/// The same for memory that is written for the first time.
+const MAX_QUICK_FIRST_WRITE: Bytes = Bytes::from_kib(16);
 
 impl Data {
     /// Opens the place, `size` long; nobody else may emulate on the same file.
@@ -56,8 +56,8 @@ impl Data {
         self.size
     }
 
-    /// Room that they take now.
-    pub fn taken(&self) -> Bytes {
+    /// Space that they take now.
+    pub fn stored(&self) -> Bytes {
         Bytes(self.file.metadata().map_or(0, |meta| meta.blocks() * 512))
     }
 
@@ -66,15 +66,17 @@ impl Data {
         offset.checked_add(length).is_some_and(|end| end <= self.size.0)
     }
 
-    /// Whether that is done sooner than another thread is woken for it. A file may make one wait, and
-    /// so may much memory that is written for the first time, or given back.
-    pub fn is_soon_moved(&self, op: Op, offset: u64, length: u64) -> bool {
+    /// Whether moving the data is quicker than waking another thread for it. Files may block, and so may
+    /// large pieces of memory that are written for the first time, or freed.
+    pub fn is_quick(&self, op: Op, offset: u64, length: u64) -> bool {
         let there = |at| seek(&self.file, SeekFrom::Data(at)).is_ok_and(|data| data == at);
         self.in_memory
-            && length <= SOON_MOVED.0
+            && length <= MAX_QUICK_COPY.0
             && match op {
                 Op::Read => true,
-                Op::Write => length <= SOON_MADE.0 || there(offset) && there(offset + length - 1),
+                Op::Write => {
+                    length <= MAX_QUICK_FIRST_WRITE.0 || there(offset) && there(offset + length - 1)
+                }
                 Op::Flush | Op::Discard => false,
             }
     }
@@ -123,18 +125,18 @@ mod tests {
             data.write(&vec![7; 1 << 20], at).unwrap();
             data.read(&mut buffer, at).unwrap();
             assert!(buffer.iter().all(|byte| *byte == 7));
-            assert!(data.taken().0 >= 1 << 20);
+            assert!(data.stored().0 >= 1 << 20);
             data.punch(at, 1 << 20).unwrap();
             data.read(&mut buffer, at).unwrap();
             assert!(buffer.iter().all(|byte| *byte == 0));
-            assert!(data.taken().0 < 1 << 20);
+            assert!(data.stored().0 < 1 << 20);
         }
     }
 
     #[test]
-    fn what_may_take_time_is_not_soon_moved() {
+    fn what_may_take_time_is_not_quick() {
         let data = Data::open(&Place::Memory, Bytes::from_gib(1)).unwrap();
-        let soon = |op, offset, length| data.is_soon_moved(op, offset, length);
+        let soon = |op, offset, length| data.is_quick(op, offset, length);
         assert!(soon(Op::Read, 0, 4096) && soon(Op::Read, 8192, 128 << 10));
         assert!(!soon(Op::Read, 0, 256 << 10), "large");
         assert!(soon(Op::Write, 0, 16 << 10), "never written, but little");
@@ -148,7 +150,7 @@ mod tests {
         let path = folder.path().join("data");
         std::fs::write(&path, [1; 4096]).unwrap();
         let file = Data::open(&Place::File(path), Bytes::from_mib(1)).unwrap();
-        assert!(!file.is_soon_moved(Op::Read, 0, 4096), "a file's");
+        assert!(!file.is_quick(Op::Read, 0, 4096), "a file's");
     }
 
     #[test]

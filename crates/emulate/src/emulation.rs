@@ -3,8 +3,9 @@
 
 use crate::{
     data::Place,
-    filesystem::{FILE_NAME, REQUEST_MAX, SOURCE},
-    protocol::{Answer, Begin, Order, Sight, Talk, Way},
+    filesystem::{FILE_NAME, MAX_REQUEST, SOURCE},
+    protocol::{Begin, Command, Connection, Endpoint, Reply, ServerStats},
+    server_error::ServerError,
     transport::Transport,
 };
 use device::{Profile, profile};
@@ -17,29 +18,29 @@ use std::{
     io,
     os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{self, Stdio},
     time::Duration,
 };
 use units::Bytes;
 
-/// What is wanted.
+/// A device to emulate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The program, whose words [`Wanted::words`] make it a server.
+    /// The program that is started as the server.
     pub program: PathBuf,
-    /// The words that make it call [`crate::serve`] with its standard input.
-    pub words: Vec<String>,
+    /// The arguments with which it calls [`crate::serve`] on its standard input.
+    pub arguments: Vec<String>,
     /// A profile's name, or its file.
     pub profile: String,
     /// Seed of what is random in the model.
     pub seed: u64,
-    /// Length; the profile's capacity when not said.
+    /// Length; by default the profile's capacity.
     pub size: Option<Bytes>,
     /// Where the data go.
     pub data: DataPlace,
-    /// How the kernel's requests reach the server; the best that this host has when not said.
+    /// How the kernel's requests reach the server; by default the best transport this host has.
     pub transport: Option<Transport>,
-    /// Whether idle processors may halt now and then; before disks, when not said.
+    /// Whether idle processors may halt now and then; by default for disks only.
     pub pauses: Option<bool>,
 }
 
@@ -55,71 +56,175 @@ pub enum DataPlace {
     File(PathBuf),
 }
 
-/// What cannot be, or went wrong.
+/// Why a device cannot be emulated.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The words make no sense: no such profile, a size that does not fit.
-    #[error("{0}")]
-    Usage(String),
-    /// This host cannot, as it is.
+    /// The profile cannot be read.
+    #[error(transparent)]
+    Profile(#[from] device::profile::ProfileError),
+    /// The profile is no device.
+    #[error(transparent)]
+    Spec(#[from] device::SpecError),
+    /// The device would be larger than its model.
+    #[error("{asked} is more than {profile} has ({capacity}): a model ends at its capacity")]
+    TooLarge {
+        /// The profile.
+        profile: String,
+        /// Its capacity.
+        capacity: Bytes,
+        /// The requested size.
+        asked: Bytes,
+    },
+    /// The device would have no block.
+    #[error("{asked} is too small for a device: use 4 KiB or more")]
+    TooSmall {
+        /// The requested size.
+        asked: Bytes,
+    },
+    /// The user's data file cannot be used.
+    #[error("--data {}: {source}", path.display())]
+    DataFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DataFileError,
+    },
+    /// This host cannot do it, as it is.
     #[error(transparent)]
     Host(#[from] host::Error),
-    /// The server would not, or ended.
-    #[error("{0}")]
-    Server(String),
+    /// No server process could be started.
+    #[error("cannot start a server: {0}")]
+    Start(#[source] io::Error),
+    /// The server could not do it.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The server ended, or does not respond.
+    #[error(
+        "the server of the emulated device {lost}: was it killed? (`spindle undo` removes what is \
+         left of the device)"
+    )]
+    Lost {
+        /// How that showed.
+        #[source]
+        lost: Lost,
+    },
+    /// The server replied to another command: a fault of this program.
+    #[error("the server sent an unexpected reply: {reply}")]
+    Unexpected {
+        /// The reply.
+        reply: String,
+    },
+}
+
+impl EmulateError {
+    /// Whether it is a usage error: what the user asked for does not exist or does not fit.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            EmulateError::Profile(_)
+            | EmulateError::Spec(_)
+            | EmulateError::TooLarge { .. }
+            | EmulateError::TooSmall { .. }
+            | EmulateError::DataFile { .. } => true,
+            EmulateError::Host(_)
+            | EmulateError::Start(_)
+            | EmulateError::Server(_)
+            | EmulateError::Lost { .. }
+            | EmulateError::Unexpected { .. } => false,
+        }
+    }
+}
+
+/// How the loss of a server showed.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// It closed its connection.
+    #[error("has ended")]
+    Ended,
+    /// A command could not be sent.
+    #[error("does not accept commands ({0})")]
+    Send(#[source] io::Error),
+    /// No reply was received.
+    #[error("does not reply ({0})")]
+    Receive(#[source] io::Error),
+}
+
+/// Why the user's file cannot hold a device's data.
+#[derive(Debug, thiserror::Error)]
+pub enum DataFileError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] io::Error),
+    /// It is a folder or a device.
+    #[error("not a regular file; use a folder for a scratch file in it")]
+    NotAFile,
+    /// It could not be given its size.
+    #[error(
+        "cannot make it {size} long: {source}; its filesystem may not support files that large"
+    )]
+    Extend {
+        /// The size.
+        size: Bytes,
+        /// Why.
+        source: io::Error,
+    },
+    /// It has another length than the device.
+    #[error(
+        "it is {length} long and the device would be {size}: use --size {length}, or another file"
+    )]
+    Length {
+        /// The file's.
+        length: Bytes,
+        /// The device's.
+        size: Bytes,
+    },
 }
 
 type Result<T> = std::result::Result<T, EmulateError>;
 
-/// An emulated block device. Taken down by ending the [`Changes`] that it was begun with.
+/// An emulated block device. Ending the [`Changes`] that it was started with takes it down.
 #[derive(Debug)]
 pub struct Emulation {
     /// `/dev/loop7`.
     pub node: PathBuf,
     /// Its number.
     pub number: DeviceNumber,
-    /// What it is an emulation of.
+    /// The emulated device.
     pub profile: Profile,
     /// Its length.
     pub size: Bytes,
-    /// What tells it from other devices, for the guards: a loop device's file, below the server's mount
-    /// point; a ublk device's size.
+    /// What the guards confirm it by: a loop device's file, below the server's mount point; a ublk
+    /// device's size.
     pub confirmation: String,
     /// How requests reach the server.
     pub transport: Transport,
-    /// ublk would have been taken, were its module loaded.
+    /// ublk would have been used if its module were loaded.
     ublk_loadable: bool,
-    /// Commands that the device has at once: the model's queue, as far as the transport carries it.
+    /// How many commands the device takes at once: the model's queue depth, limited by the transport.
     pub depth: u32,
-    /// The model's own queue.
+    /// The model's queue depth.
     pub model_depth: u32,
-    /// The server wakes ahead of each event and spins for the rest.
+    /// The pacing thread wakes ahead of each event and spins until it.
     pub spins: bool,
     /// The server's process.
     pub server: u32,
-    talk: Talk,
+    connection: Connection,
 }
 
-/// The kernel's own write-back throttling of a device with a head, µs.
-const WBT_ROTATING_US: &str = "75000";
+/// The kernel's default wbt_lat_usec of rotational devices. Documented: sysfs-block.
+const WBT_ROTATIONAL_US: &str = "75000";
 
 /// How long a server may take to build its model and mount.
-const PATIENCE: Duration = Duration::from_secs(60);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The length that a device gets: what was asked for, in whole 4 KiB blocks, or the profile's
-/// capacity.
+/// The length of a device: the requested size in whole 4 KiB blocks, or the profile's capacity.
 pub fn size_of(profile: &Profile, capacity: Bytes, asked: Option<Bytes>) -> Result<Bytes> {
     let whole = |size: Bytes| Bytes(size.0 / 4096 * 4096);
     match asked {
         None => Ok(whole(capacity)),
-        Some(size) if size > capacity => Err(EmulateError::Usage(format!(
-            "{} has {capacity}, and {size} were asked for: a model has no times for what lies beyond \
-             its end",
-            profile.name
-        ))),
-        Some(size) if whole(size) == Bytes::ZERO => {
-            Err(EmulateError::Usage(format!("a device of {size} is none: take 4 KiB or more")))
+        Some(asked) if asked > capacity => {
+            Err(EmulateError::TooLarge { profile: profile.name.clone(), capacity, asked })
         }
+        Some(asked) if whole(asked) == Bytes::ZERO => Err(EmulateError::TooSmall { asked }),
         Some(size) => Ok(whole(size)),
     }
 }
@@ -128,29 +233,28 @@ impl Emulation {
     /// Brings a device up. On an error everything is taken down when `changes` ends.
     pub fn start(changes: &mut Changes, wanted: &Wanted) -> Result<Emulation> {
         let transport = Transport::choose(wanted.transport)?;
-        let usage = |error: &dyn std::fmt::Display| EmulateError::Usage(error.to_string());
-        let profile = profile::load(&wanted.profile).map_err(|error| usage(&error))?;
-        let model = profile.build(wanted.seed).map_err(|error| usage(&error))?;
+        let profile = profile::load(&wanted.profile)?;
+        let model = profile.build(wanted.seed)?;
         let (model_depth, capacity) = (model.queue_depth(), model.capacity().bytes());
         drop(model);
         let size = size_of(&profile, capacity, wanted.size)?;
         let place = place(changes, &wanted.data, size)?;
         let depth = transport.tags(model_depth);
-        let (mut talk, server) = begin_server(wanted)?;
+        let (mut connection, server) = begin_server(wanted)?;
         let name = format!("server of emulated {}", profile.name);
         let options = UblkOptions {
             tags: depth,
             size,
-            request_max: REQUEST_MAX,
+            request_max: MAX_REQUEST,
             rotational: profile.rotates(),
         };
-        let laid = match transport {
-            Transport::Ublk => Laid::Ublk(changes.add_ublk(server, &name, options)?),
+        let prepared = match transport {
+            Transport::Ublk => Prepared::Ublk(changes.add_ublk(server, &name, options)?),
             Transport::FuseUring | Transport::Fuse => {
                 let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
                 let folder = changes.scratch_folder(&beside)?;
                 changes.started_server(server, &name, &folder, SOURCE)?;
-                Laid::Fuse { point: folder.path, over_uring: transport == Transport::FuseUring }
+                Prepared::Fuse { point: folder.path, over_uring: transport == Transport::FuseUring }
             }
         };
         let begin = Begin {
@@ -158,19 +262,19 @@ impl Emulation {
             seed: wanted.seed,
             size,
             place,
-            way: laid.way(depth),
+            endpoint: prepared.endpoint(depth),
             pauses: wanted.pauses.unwrap_or(profile.rotates()),
         };
-        let begin = Order::Begin(begin);
+        let begin = Command::Begin(begin);
         let begun = match transport {
-            Transport::FuseUring => changes.with_fuse_uring(|_| ask(&mut talk, &begin))?,
-            Transport::Ublk | Transport::Fuse => ask(&mut talk, &begin),
+            Transport::FuseUring => changes.with_fuse_uring(|_| ask(&mut connection, &begin))?,
+            Transport::Ublk | Transport::Fuse => ask(&mut connection, &begin),
         };
         let spins = match begun? {
-            Answer::Serving { spins } => spins,
+            Reply::Serving { spins } => spins,
             other => return Err(unexpected(&other)),
         };
-        let (node, number, confirmation) = laid.finish(changes, size)?;
+        let (node, number, confirmation) = prepared.finish(changes, size)?;
         let ublk_loadable = wanted.transport.is_none()
             && transport != Transport::Ublk
             && ublk_loadable(&Host::here());
@@ -186,89 +290,89 @@ impl Emulation {
             model_depth,
             spins,
             server,
-            talk,
+            connection,
         };
-        emulation.dress(changes)?;
-        emulation.forget()?;
+        emulation.configure_queue(changes)?;
+        emulation.reset_stats()?;
         Ok(emulation)
     }
 
-    /// Gives the queue what a device of this kind would have, and does not have yet.
-    fn dress(&self, changes: &mut Changes) -> Result<()> {
+    /// Sets the queue as the kernel would for a device of this kind.
+    fn configure_queue(&self, changes: &mut Changes) -> Result<()> {
         if self.transport != Transport::Ublk {
             let rotates = self.profile.rotates();
             changes.set(self.number, &Setting::Rotational, if rotates { "1" } else { "0" })?;
-            // One request is then one command at the model: FUSE would split a larger one.
-            let most = (REQUEST_MAX.0 / 1024).to_string();
-            changes.set(self.number, &Setting::MaxSectorsKb, &most)?;
+            // FUSE would split a larger request into several commands of the model.
+            let max = (MAX_REQUEST.0 / 1024).to_string();
+            changes.set(self.number, &Setting::MaxSectorsKb, &max)?;
             if rotates {
                 // Some kernels are built without write-back throttling.
-                let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATING_US);
+                let _ = changes.set(self.number, &Setting::WbtLatUsec, WBT_ROTATIONAL_US);
             }
             self.use_own_tags(changes)?;
         }
-        self.begin_scheduler(changes)
+        self.set_default_scheduler(changes)
     }
 
-    /// Makes the device use as many tags as it has from the model, whatever scheduler comes after: a
-    /// loop device has more, and an earlier `nr_requests` may have left it with fewer.
+    /// Makes the device use as many tags as the model has, under any scheduler: a loop device has more,
+    /// and an earlier `nr_requests` may have left it with fewer.
     ///
-    /// Without a scheduler, nr_requests is the number of tags in use, and a scheduler chosen later
-    /// leaves that as it is.
+    /// Without a scheduler, nr_requests is the number of tags in use, which a scheduler that is set
+    /// afterwards does not change.
     pub fn use_own_tags(&self, changes: &mut Changes) -> Result<()> {
         changes.set(self.number, &Setting::Scheduler, SchedulerKind::None.name())?;
         changes.set(self.number, &Setting::NrRequests, &self.depth.to_string())?;
         Ok(())
     }
 
-    /// The scheduler that the kernel gives a device like this one: loop devices begin without.
-    fn begin_scheduler(&self, changes: &mut Changes) -> Result<()> {
+    /// Sets the scheduler that the kernel gives a device like this one: loop devices start without one.
+    fn set_default_scheduler(&self, changes: &mut Changes) -> Result<()> {
         let scheduler = default_scheduler(self.model_depth);
         match changes.set(self.number, &Setting::Scheduler, scheduler.name()) {
             Ok(_) if scheduler != SchedulerKind::None => {
-                // The kernel goes by all tags of a loop device; a disk has those that are in use.
+                // The kernel's default counts all tags of a loop device; a disk's counts those in use.
                 let default = default_nr_requests(self.depth).to_string();
                 changes.set(self.number, &Setting::NrRequests, &default)?;
                 Ok(())
             }
-            // Where mq-deadline is not built in, none is what a disk would get, too.
+            // Without mq-deadline in the kernel, a disk would have none, too.
             Err(host::Error::Refused(_)) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// What the server saw since it was last told to forget.
-    pub fn look(&mut self) -> Result<Sight> {
-        match ask(&mut self.talk, &Order::Look)? {
-            Answer::Seen(sight) => Ok(*sight),
+    /// What the server counted since its counters were reset.
+    pub fn stats(&mut self) -> Result<ServerStats> {
+        match ask(&mut self.connection, &Command::Stats)? {
+            Reply::Stats(stats) => Ok(*stats),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// Counts from zero again.
-    pub fn forget(&mut self) -> Result<()> {
-        self.order(&Order::Forget)
+    /// Resets the counters.
+    pub fn reset_stats(&mut self) -> Result<()> {
+        self.command(&Command::ResetStats)
     }
 
-    /// A model as new: what was in its caches is nothing to the next trial. Data stay.
+    /// Replaces the model by a new one, with cold caches. Data stay.
     pub fn reset(&mut self, seed: u64) -> Result<()> {
-        self.order(&Order::Reset { seed })
+        self.command(&Command::Reset { seed })
     }
 
-    /// Answers at once (for laying out), or when the model says.
+    /// Whether requests complete at once (for laying out data), or when the model says.
     pub fn bypass(&mut self, on: bool) -> Result<()> {
-        self.order(&Order::Bypass { on })
+        self.command(&Command::Bypass { on })
     }
 
-    fn order(&mut self, order: &Order) -> Result<()> {
-        match ask(&mut self.talk, order)? {
-            Answer::Done => Ok(()),
+    fn command(&mut self, command: &Command) -> Result<()> {
+        match ask(&mut self.connection, command)? {
+            Reply::Done => Ok(()),
             other => Err(unexpected(&other)),
         }
     }
 
-    /// How the device is reached, and what that means, in a sentence.
-    pub fn way(&self) -> String {
+    /// The transport and what it implies, in a sentence.
+    pub fn describe_transport(&self) -> String {
         let name = &self.profile.name;
         let tags = self.depth;
         if self.transport == Transport::Ublk {
@@ -287,8 +391,8 @@ impl Emulation {
     }
 }
 
-/// What was made on the host for a server, before it begins.
-enum Laid {
+/// What was prepared on the host for a server, before it serves.
+enum Prepared {
     /// The folder on which it mounts.
     Fuse {
         /// Where that is.
@@ -300,13 +404,17 @@ enum Laid {
     Ublk(UblkDevice),
 }
 
-impl Laid {
-    /// What the server is told of it.
-    fn way(&self, tags: u32) -> Way {
+impl Prepared {
+    /// The server's endpoint.
+    fn endpoint(&self, tags: u32) -> Endpoint {
         match self {
-            Laid::Fuse { point, over_uring: false } => Way::Fuse { point: point.clone() },
-            Laid::Fuse { point, over_uring: true } => Way::FuseUring { point: point.clone(), tags },
-            Laid::Ublk(device) => Way::Ublk { index: device.index, tags, encoded: device.encoded },
+            Prepared::Fuse { point, over_uring: false } => Endpoint::Fuse { point: point.clone() },
+            Prepared::Fuse { point, over_uring: true } => {
+                Endpoint::FuseUring { point: point.clone(), tags }
+            }
+            Prepared::Ublk(device) => {
+                Endpoint::Ublk { index: device.index, tags, encoded: device.encoded }
+            }
         }
     }
 
@@ -318,13 +426,13 @@ impl Laid {
         size: Bytes,
     ) -> Result<(PathBuf, DeviceNumber, String)> {
         match self {
-            Laid::Fuse { point, .. } => {
+            Prepared::Fuse { point, .. } => {
                 let options = LoopOptions { added: true, ..LoopOptions::default() };
                 let attached = changes.attach(&point.join(FILE_NAME), options)?;
                 let file = attached.file.to_string_lossy().into_owned();
                 Ok((attached.node, attached.number, file))
             }
-            Laid::Ublk(device) => {
+            Prepared::Ublk(device) => {
                 let (node, number) = changes.start_ublk(device)?;
                 Ok((node, number, size.0.to_string()))
             }
@@ -355,75 +463,66 @@ fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Place> 
     })
 }
 
-/// The user's own file: made if it is not there; what is in it is the device's content.
+/// The user's own file: created if missing; its content is the device's.
 fn users_file(path: &Path, size: Bytes) -> Result<()> {
-    let wrong = |why: String| EmulateError::Usage(format!("--data {}: {why}", path.display()));
+    prepare_users_file(path, size)
+        .map_err(|source| EmulateError::DataFile { path: path.to_owned(), source })
+}
+
+fn prepare_users_file(path: &Path, size: Bytes) -> std::result::Result<(), DataFileError> {
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .open(path)
-        .map_err(|error| wrong(error.to_string()))?;
-    let meta = file.metadata().map_err(|error| wrong(error.to_string()))?;
+        .open(path)?;
+    let meta = file.metadata()?;
     if !meta.is_file() {
-        return Err(wrong("it is no regular file; a folder gets a scratch file in it".to_owned()));
+        return Err(DataFileError::NotAFile);
     }
     match meta.len() {
-        0 => file.set_len(size.0).map_err(|error| {
-            wrong(format!(
-                "cannot make it {size} long: {error}; its filesystem may have no files that large"
-            ))
-        }),
+        0 => file.set_len(size.0).map_err(|source| DataFileError::Extend { size, source }),
         length if length == size.0 => Ok(()),
-        length => Err(wrong(format!(
-            "it is {} long and the device would be {size}: give --size {0}, or another file",
-            Bytes(length)
-        ))),
+        length => Err(DataFileError::Length { length: Bytes(length), size }),
     }
 }
 
-/// Starts a server, which serves nothing before it is told to begin, and ends with us until then.
-fn begin_server(wanted: &Wanted) -> Result<(Talk, u32)> {
-    let cannot = |error: io::Error| EmulateError::Server(format!("cannot start a server: {error}"));
-    let (ours, its) = UnixStream::pair().map_err(cannot)?;
-    ours.set_read_timeout(Some(PATIENCE)).map_err(cannot)?;
-    // A group of its own: a Ctrl-C at the terminal is for us, and we take it down in order.
-    let child = Command::new(&wanted.program)
-        .args(&wanted.words)
+/// Starts a server process, which waits for [`Command::Begin`] and until then ends with this process.
+fn begin_server(wanted: &Wanted) -> Result<(Connection, u32)> {
+    let (ours, its) = UnixStream::pair().map_err(EmulateError::Start)?;
+    ours.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(EmulateError::Start)?;
+    // A process group of its own: a Ctrl-C at the terminal ends this process, which takes the server down
+    // in order.
+    let child = process::Command::new(&wanted.program)
+        .args(&wanted.arguments)
         .stdin(OwnedFd::from(its))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
         .spawn()
-        .map_err(cannot)?;
+        .map_err(EmulateError::Start)?;
     let pid = child.id();
     reap(child);
-    Ok((Talk::over(ours).map_err(cannot)?, pid))
+    Ok((Connection::new(ours).map_err(EmulateError::Start)?, pid))
 }
 
-/// Lets the server's end be noticed, so that no zombie is left while we go on.
+/// Waits for the server's end in the background, so that it leaves no zombie.
 fn reap(mut child: std::process::Child) {
-    // Without a thread it is reaped when we end.
+    // Without a thread it is reaped when this process ends.
     let _ = std::thread::Builder::new().name("reaper".to_owned()).spawn(move || child.wait());
 }
 
-fn ask(talk: &mut Talk, order: &Order) -> Result<Answer> {
-    let gone = |why: String| {
-        EmulateError::Server(format!(
-            "the server of the emulated device {why}: was it killed? (`spindle undo` clears what is \
-             left of the device)"
-        ))
-    };
-    talk.say(order).map_err(|error| gone(format!("does not listen ({error})")))?;
-    match talk.hear() {
-        Ok(Some(Answer::Refused { why })) => Err(EmulateError::Server(why)),
-        Ok(Some(answer)) => Ok(answer),
-        Ok(None) => Err(gone("has ended".to_owned())),
-        Err(error) => Err(gone(format!("does not answer ({error})"))),
+fn ask(connection: &mut Connection, command: &Command) -> Result<Reply> {
+    let lost = |lost| EmulateError::Lost { lost };
+    connection.send(command).map_err(|error| lost(Lost::Send(error)))?;
+    match connection.receive() {
+        Ok(Some(Reply::Failed { error })) => Err(error.into()),
+        Ok(Some(reply)) => Ok(reply),
+        Ok(None) => Err(lost(Lost::Ended)),
+        Err(error) => Err(lost(Lost::Receive(error))),
     }
 }
 
-fn unexpected(answer: &Answer) -> EmulateError {
-    EmulateError::Server(format!("the server gave an answer to another question: {answer:?}"))
+fn unexpected(reply: &Reply) -> EmulateError {
+    EmulateError::Unexpected { reply: format!("{reply:?}") }
 }

@@ -37,15 +37,15 @@ pub const DISK: INodeNo = INodeNo(2);
 /// for its file when the server is gone.
 pub const FOREVER: Duration = Duration::from_secs(1 << 31);
 /// The largest request; the kernel's own limit is 256 pages (fs.fuse.max_pages_limit).
-pub const REQUEST_MAX: Bytes = Bytes::from_mib(1);
+pub const MAX_REQUEST: Bytes = Bytes::from_mib(1);
 /// Requests that the kernel may have at the server at once: above any device's tags.
-const BACKGROUND_MAX: u16 = 4096;
+const MAX_BACKGROUND: u16 = 4096;
 /// Buffers that are kept for the next reads.
-const BUFFERS_KEPT: usize = 512;
+const MAX_KEPT_BUFFERS: usize = 512;
 
 /// An answer that waits for the model.
 #[derive(Debug)]
-pub enum Answer {
+pub enum FuseReply {
     /// Of a read, with its data.
     Read(ReplyData, Vec<u8>),
     /// Of a write of so many bytes.
@@ -68,26 +68,26 @@ impl Buffers {
 
     fn put(&self, buffer: Vec<u8>) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < BUFFERS_KEPT {
+        if kept.len() < MAX_KEPT_BUFFERS {
             kept.push(buffer);
         }
     }
 
     /// Gives an answer to the kernel; one that lay outside the device is an I/O error.
-    pub fn answer(&self, answer: Answer, inside: bool) {
+    pub fn answer(&self, answer: FuseReply, inside: bool) {
         match answer {
-            Answer::Read(reply, buffer) => {
+            FuseReply::Read(reply, buffer) => {
                 match inside {
                     true => reply.data(&buffer),
                     false => reply.error(Errno::EIO),
                 }
                 self.put(buffer);
             }
-            Answer::Write(reply, length) => match inside {
+            FuseReply::Write(reply, length) => match inside {
                 true => reply.written(length),
                 false => reply.error(Errno::EIO),
             },
-            Answer::Done(reply) => match inside {
+            FuseReply::Done(reply) => match inside {
                 true => reply.ok(),
                 false => reply.error(Errno::EIO),
             },
@@ -101,7 +101,7 @@ pub struct OneFile {
     /// The bytes.
     pub data: Arc<Data>,
     /// The timing.
-    pub pacer: Arc<Pacer<Answer>>,
+    pub pacer: Arc<Pacer<FuseReply>>,
     /// Kept buffers.
     pub buffers: Arc<Buffers>,
 }
@@ -171,10 +171,10 @@ fn agree(config: &mut KernelConfig, more: InitFlags) -> io::Result<()> {
         io::Error::new(io::ErrorKind::Unsupported, format!("this kernel's FUSE lacks {missing:?}"))
     })?;
     let refused = |_| io::Error::other("the kernel takes no requests of 1 MiB");
-    config.set_max_write(REQUEST_MAX.0 as u32).map_err(refused)?;
+    config.set_max_write(MAX_REQUEST.0 as u32).map_err(refused)?;
     // Where less is allowed, less is in flight; the model says how much was.
-    let _ = config.set_max_background(BACKGROUND_MAX);
-    let _ = config.set_congestion_threshold(BACKGROUND_MAX);
+    let _ = config.set_max_background(MAX_BACKGROUND);
+    let _ = config.set_congestion_threshold(MAX_BACKGROUND);
     Ok(())
 }
 
@@ -267,7 +267,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(came, Op::Read, start, count, false, Answer::Read(reply, buffer));
+        self.pacer.submit(came, Op::Read, start, count, false, FuseReply::Read(reply, buffer));
     }
 
     fn write(
@@ -290,7 +290,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, bytes.len() as u64);
-        let answer = Answer::Write(reply, bytes.len() as u32);
+        let answer = FuseReply::Write(reply, bytes.len() as u32);
         self.pacer.submit(came, Op::Write, start, count, false, answer);
     }
 
@@ -301,7 +301,7 @@ impl Filesystem for OneFile {
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let nothing = Sectors(0);
-        self.pacer.submit(clock::now(), Op::Flush, nothing, nothing, false, Answer::Done(reply));
+        self.pacer.submit(clock::now(), Op::Flush, nothing, nothing, false, FuseReply::Done(reply));
     }
 
     fn fallocate(
@@ -323,7 +323,7 @@ impl Filesystem for OneFile {
             return reply.error(error.into());
         }
         let (start, count) = sectors(offset, length);
-        self.pacer.submit(came, Op::Discard, start, count, false, Answer::Done(reply));
+        self.pacer.submit(came, Op::Discard, start, count, false, FuseReply::Done(reply));
     }
 }
 

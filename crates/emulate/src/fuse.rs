@@ -3,8 +3,9 @@
 //! command of its entry.
 
 use crate::{
-    filesystem::{DISK, FILE_NAME, FOREVER, REQUEST_MAX},
-    queue::{Asked, Mapping, Port, Slip},
+    filesystem::{DISK, FILE_NAME, FOREVER, MAX_REQUEST},
+    mailbox::Answer,
+    queue::{Asked, Mapping, QueueTransport},
 };
 use device::Op;
 use fuser::FopenFlags;
@@ -35,8 +36,8 @@ const FALLOCATE: u32 = 43;
 
 const ROOT: u64 = 1;
 
-/// A ring takes 32768 commands; one is the bell's.
-const COMMANDS_MAX: u32 = 32_000;
+/// A ring takes 32768 commands; one is for the mailbox.
+const MAX_COMMANDS: u32 = 32_000;
 
 /// `struct fuse_uring_req_header`: what comes before a request's payload, and before an answer's.
 #[repr(C)]
@@ -187,10 +188,10 @@ impl Entries {
     /// On the connection `device`, with room for as many requests as may be there at once.
     pub fn new(device: OwnedFd, tags: u32, size: Bytes) -> io::Result<Entries> {
         let queues = possible_processors()?;
-        let each = tags.min(COMMANDS_MAX / queues).max(1);
+        let each = tags.min(MAX_COMMANDS / queues).max(1);
         let count = (queues * each) as usize;
         let headers = Mapping::of_memory(count * size_of::<Header>())?;
-        let payloads = Mapping::of_memory(count * REQUEST_MAX.0 as usize)?;
+        let payloads = Mapping::of_memory(count * MAX_REQUEST.0 as usize)?;
         let mut entries =
             Entries { device, headers, payloads, places: Vec::new(), each, queues, size };
         for tag in 0..queues * each {
@@ -198,7 +199,7 @@ impl Entries {
                 libc::iovec { iov_base: entries.header(tag).cast(), iov_len: size_of::<Header>() };
             let payload = libc::iovec {
                 iov_base: entries.buffer(tag).cast(),
-                iov_len: REQUEST_MAX.0 as usize,
+                iov_len: MAX_REQUEST.0 as usize,
             };
             entries.places.push([header, payload]);
         }
@@ -242,7 +243,8 @@ impl Entries {
     /// What is asked, or the number of an error.
     fn asked(&mut self, tag: u32, asked: InHeader) -> Result<Asked, i32> {
         let header = self.header(tag);
-        // SAFETY: the kernel wrote the header before it told us, and leaves it alone until its answer.
+        // SAFETY: the kernel wrote the header before it completed the command, and does not touch it before
+        // the answer.
         let (words, payload) = unsafe { (&raw const (*header).op, (*header).payload as usize) };
         let model = |op, offset, length| Ok(Asked::Model { op, offset, length, fua: false });
         match asked.opcode {
@@ -325,7 +327,7 @@ impl Entries {
     }
 }
 
-impl Port for Entries {
+impl QueueTransport for Entries {
     fn tags(&self) -> u32 {
         self.queues * self.each
     }
@@ -340,37 +342,37 @@ impl Port for Entries {
         entry
     }
 
-    fn answer(&mut self, slip: Slip) -> Entry128 {
-        let header = self.header(slip.tag);
+    fn answer(&mut self, answer: Answer) -> Entry128 {
+        let header = self.header(answer.tag);
         // SAFETY: ours until the kernel takes the answer; what was asked is still in it.
         let asked = unsafe { (*header).common.asked };
-        let mut payload = slip.result.max(0) as u32;
-        if asked.opcode == WRITE && slip.result >= 0 {
+        let mut payload = answer.result.max(0) as u32;
+        if asked.opcode == WRITE && answer.result >= 0 {
             let written = WriteOut { size: payload, padding: 0 };
             // SAFETY: the tag's own payload, whose data have been moved.
-            unsafe { self.buffer(slip.tag).cast::<WriteOut>().write(written) };
+            unsafe { self.buffer(answer.tag).cast::<WriteOut>().write(written) };
             payload = size_of::<WriteOut>() as u32;
         }
         let len = size_of::<OutHeader>() as u32 + payload;
-        let answer = OutHeader { len, error: slip.result.min(0), unique: asked.unique };
+        let out = OutHeader { len, error: answer.result.min(0), unique: asked.unique };
         // SAFETY: as above.
         let commit = unsafe {
-            (*header).common.answer = answer;
+            (*header).common.answer = out;
             (*header).payload = payload;
             (*header).commit
         };
-        self.command(CMD_COMMIT_AND_FETCH, slip.tag, commit).build()
+        self.command(CMD_COMMIT_AND_FETCH, answer.tag, commit).build()
     }
 
     fn accept(&mut self, tag: u32) -> Asked {
-        // SAFETY: the kernel wrote it before it told us.
+        // SAFETY: the kernel wrote it before it completed the command.
         let asked = unsafe { (*self.header(tag)).common.asked };
         self.asked(tag, asked).unwrap_or_else(|number| Asked::Answered(-number))
     }
 
     fn buffer(&self, tag: u32) -> *mut u8 {
         // SAFETY: there is one for each tag.
-        unsafe { self.payloads.start.as_ptr().add(tag as usize * REQUEST_MAX.0 as usize) }
+        unsafe { self.payloads.start.as_ptr().add(tag as usize * MAX_REQUEST.0 as usize) }
     }
 }
 

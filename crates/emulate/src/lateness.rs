@@ -1,6 +1,6 @@
-//! How late completions were handed on, how long the model took, and when that matters.
+//! How late completions were delivered, how long the model took, and when that matters.
 
-use crate::clock::Urgency;
+use crate::clock::{Scheduling, WallInstant};
 use device::Op;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -12,22 +12,22 @@ use units::{Bytes, Nanos, Sectors};
 pub struct Tally {
     /// Requests that arrived, by kind.
     pub requests: Requests,
-    /// Between a completion by the model's time and its being handed to the kernel.
+    /// From a completion in the model's time to its delivery to the kernel.
     late: Histogram<u64>,
     late_sum: u128,
-    /// Between a request's arrival and its completion, by the model's time.
+    /// From a request's arrival to its completion, in the model's time.
     response: Histogram<u64>,
     response_sum: u128,
-    /// Time that was spun away.
+    /// Time the pacing thread spent spinning.
     pub spun: Nanos,
-    /// Of that, when the processor was not the pacing thread's.
-    pub taken: Nanos,
-    /// When it last was not, in what was last spun away, on the wall clock.
-    pub last_taken: Range<u64>,
-    /// Lateness of those that were not due then.
-    kept: Histogram<u64>,
+    /// Of that, the time in which it was preempted.
+    pub spun_preempted: Nanos,
+    /// When it was last preempted, in its last spin.
+    pub last_preempted: Range<WallInstant>,
+    /// Lateness of completions that were not due while it was preempted.
+    undisturbed: Histogram<u64>,
     /// How the pacing thread is scheduled.
-    pub urgency: Option<Urgency>,
+    pub scheduling: Option<Scheduling>,
 }
 
 /// Requests by kind, and what they moved.
@@ -54,14 +54,13 @@ pub struct Lateness {
     pub completions: u64,
     /// Mean lateness.
     pub mean: Nanos,
-    /// Half were later.
+    /// The median.
     pub p50: Nanos,
-    /// One in a hundred was later.
+    /// The 99th percentile.
     pub p99: Nanos,
     /// The latest.
     pub max: Nanos,
-    /// One in a hundred was later, of those that were not due when the processor had been taken from
-    /// the pacing thread.
+    /// The 99th percentile of those that were not due while the pacing thread was preempted.
     pub kept_p99: Nanos,
     /// Mean time at the model.
     pub response_mean: Nanos,
@@ -82,10 +81,10 @@ impl Tally {
             response: empty(),
             response_sum: 0,
             spun: Nanos::ZERO,
-            taken: Nanos::ZERO,
-            last_taken: 0..0,
-            kept: empty(),
-            urgency: None,
+            spun_preempted: Nanos::ZERO,
+            last_preempted: WallInstant(0)..WallInstant(0),
+            undisturbed: empty(),
+            scheduling: None,
         }
     }
 
@@ -106,10 +105,10 @@ impl Tally {
         }
     }
 
-    /// A completion was handed on, that was due when the processor had been `taken` or not.
-    pub fn delivered(&mut self, late: Nanos, response: Nanos, taken: bool) {
-        if !taken {
-            self.kept.saturating_record(late.0);
+    /// A completion was delivered; `preempted`: it was due while the thread was preempted.
+    pub fn delivered(&mut self, late: Nanos, response: Nanos, preempted: bool) {
+        if !preempted {
+            self.undisturbed.saturating_record(late.0);
         }
         self.late.saturating_record(late.0);
         self.late_sum += u128::from(late.0);
@@ -127,7 +126,7 @@ impl Tally {
             p50: Nanos(self.late.value_at_quantile(0.5)),
             p99: Nanos(self.late.value_at_quantile(0.99)),
             max: Nanos(self.late.max()),
-            kept_p99: Nanos(self.kept.value_at_quantile(0.99)),
+            kept_p99: Nanos(self.undisturbed.value_at_quantile(0.99)),
             response_mean: mean(self.response_sum),
             response_p99: Nanos(self.response.value_at_quantile(0.99)),
         }
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_while_the_processor_was_taken_is_told_apart() {
+    fn what_was_due_while_the_thread_was_preempted_counts_apart() {
         let mut tally = Tally::new();
         for nth in 0..1000u64 {
             let taken = nth % 20 == 0;

@@ -1,14 +1,14 @@
 //! The emulated world's devices: real block devices whose data are real and whose timing is that of a
 //! model of `device`, in wall time.
 //!
-//! A server process holds data and model. Where the kernel has ublk, it hands its requests to the
-//! server itself; elsewhere the server shows one file through FUSE, on which a loop device with direct
-//! I/O stands. Over ublk, and over FUSE's io_uring, one thread takes requests, runs the model and
-//! answers (`queue`, whose ports are `ublk` and `fuse`); over plain FUSE a thread of `filesystem` reads
-//! and one of `pacer` answers. What lives here: the server, its pacing, the transports, and the
-//! controller that brings devices up and takes them down through `host`'s change journal. What does
-//! not: the models (`device`), comparing (`runner`), words (`cli`). Data flows from the kernel's
-//! requests through the pacer to the model and back; counts flow to the controller.
+//! A server process holds data and model. With ublk, the kernel sends its requests to the server;
+//! without, the server provides one file through FUSE, below a loop device with direct I/O. Over ublk and
+//! over FUSE's io_uring, one thread takes requests, runs the model and answers (`queue`, with the
+//! transports `ublk` and `fuse`); over plain FUSE, a thread of `filesystem` reads requests and one of
+//! `pacer` answers them. What lives here: the server, its pacing, the transports, and the controller that
+//! brings devices up and takes them down through `host`'s change journal. What does not: the models
+//! (`device`), comparing (`runner`), text (`cli`). Requests flow from the kernel through the pacer to the
+//! model, completions back; counts flow to the controller.
 
 mod clock;
 mod data;
@@ -16,20 +16,24 @@ mod emulation;
 mod filesystem;
 mod fuse;
 mod lateness;
+mod mailbox;
 mod mover;
 mod pacer;
 mod protocol;
 mod queue;
 mod server;
+mod server_error;
 mod softirq;
 mod transport;
 mod ublk;
 
 pub use data::Place;
 pub use emulation::{
-    DataPlace, EmulateError, Emulation, Wanted, default_nr_requests, default_scheduler, size_of,
+    DataFileError, DataPlace, EmulateError, Emulation, Lost, Wanted, default_nr_requests,
+    default_scheduler, size_of,
 };
 pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, Requests, TooLate};
-pub use protocol::Sight;
-pub use server::{SERVER_WORD, processor_share, serve, spun_taken_share};
-pub use transport::Transport;
+pub use protocol::ServerStats;
+pub use server::{SERVER_VERB, preempted_share, processor_share, serve};
+pub use server_error::{Resource, ServerError};
+pub use transport::{Transport, UnknownTransport};

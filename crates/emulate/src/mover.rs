@@ -1,8 +1,8 @@
-//! A thread that moves data that take their time: a file's, and large ones.
+//! A thread that moves data where that may take long: in files, and large pieces.
 
 use crate::{
     data::Data,
-    queue::{Desk, Note},
+    mailbox::{Mailbox, Message},
 };
 use device::Op;
 use std::{
@@ -14,19 +14,24 @@ use std::{
     thread,
 };
 
-/// A piece of a tag's memory, which whoever has it may use until the tag is answered.
+/// A piece of a tag's buffer, usable until the tag is answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: *mut u8,
     length: usize,
 }
 
-// SAFETY: whoever makes a job lends the buffer with it, and looks at it again once the job is done.
+// SAFETY: `Buffer::new` promises that nobody else uses the memory until the job is done.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// So many bytes from `start`.
-    pub fn of(start: *mut u8, length: usize) -> Buffer {
+    /// `length` bytes from `start`.
+    ///
+    /// # Safety
+    ///
+    /// The range must be valid for reads and writes, and nobody else may use it, until the job that it
+    /// is part of has run.
+    pub unsafe fn new(start: *mut u8, length: usize) -> Buffer {
         Buffer { start, length }
     }
 }
@@ -38,19 +43,19 @@ pub struct Job {
     pub tag: u32,
     /// A read, a write or a discard.
     pub op: Op,
-    /// Where, in bytes.
+    /// Offset in bytes.
     pub offset: u64,
-    /// How much.
+    /// Length in bytes.
     pub length: u64,
-    /// A write's data, or where a read's go.
+    /// The data of a write, or where the data of a read go.
     pub buffer: Buffer,
 }
 
 impl Job {
-    /// Does it, or gives an error's number.
+    /// Moves the data; an error is its number.
     pub fn run(self, data: &Data) -> Result<(), i32> {
         let Buffer { start, length } = self.buffer;
-        // SAFETY: it is lent with the job.
+        // SAFETY: promised to `Buffer::new`.
         let buffer = unsafe { slice::from_raw_parts_mut(start, length) };
         match self.op {
             Op::Read => data.read(buffer, self.offset),
@@ -66,20 +71,20 @@ impl Job {
 pub struct Mover(Sender<Job>);
 
 impl Mover {
-    /// Begins it; it tells `desk` of each job's end.
-    pub fn start(data: Arc<Data>, desk: Arc<Desk>) -> io::Result<Mover> {
+    /// Starts it; it sends a message when a job is done.
+    pub fn start(data: Arc<Data>, mailbox: Arc<Mailbox>) -> io::Result<Mover> {
         let (give, take) = channel::<Job>();
         thread::Builder::new().name("mover".to_owned()).spawn(move || {
             for job in take {
-                desk.put(Note::Moved(job.tag, job.run(&data)));
+                mailbox.put(Message::DataMoved(job.tag, job.run(&data)));
             }
         })?;
         Ok(Mover(give))
     }
 
-    /// Gives it something to do, behind what it has.
-    pub fn give(&self, job: Job) {
-        // It ends only when this does.
+    /// Queues a job.
+    pub fn push(&self, job: Job) {
+        // The thread ends only when this is dropped.
         let _ = self.0.send(job);
     }
 }

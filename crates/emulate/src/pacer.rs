@@ -1,10 +1,11 @@
-//! A device model in wall time: requests are given to it when they arrive, and their completions are
-//! handed on when the model says, or as soon after as this machine manages.
+//! A device model in wall time: it is given requests when they arrive, and their completions are
+//! delivered when the model says, or as soon after as this machine can.
 //!
-//! The model's own time never waits for us: a late wake-up delays a delivery, not the next decision.
+//! The model's time does not depend on the machine: a late wake-up delays a delivery, not the model's
+//! next decision.
 
 use crate::{
-    clock::{self, Alarm, Vigil},
+    clock::{self, Alarm, CpuLatencyGuard, WallInstant},
     lateness::Tally,
 };
 use device::{Completion, Device, Op, Path, Request, View};
@@ -18,15 +19,11 @@ use std::{
 };
 use units::{Nanos, Sectors};
 
-/// Never.
-const NEVER: u64 = u64::MAX;
+/// Two consecutive readings of the clock that differ by more: the spinning thread did not have its
+/// processor meanwhile. An interrupt had it, another thread, or the host of a virtual machine.
+const PREEMPTED: Nanos = Nanos::from_micros(3);
 
-/// A thread that does nothing but read the clock, and reads it more than so many nanoseconds later, did
-/// not have its processor meanwhile: an interrupt had it, another thread, or the host of a virtual one.
-const TAKEN: u64 = 3_000;
-
-/// A model, whoever waits for its completions, and the thread that wakes for them. `T` is what names
-/// a request to its sender.
+/// A model, and the thread that wakes for its completions. `T` identifies a request to its sender.
 #[derive(Debug)]
 pub struct Pacer<T: Send + 'static> {
     shared: Arc<Shared<T>>,
@@ -34,53 +31,52 @@ pub struct Pacer<T: Send + 'static> {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What becomes of a request that is done: told the name it was sent with, and whether it was inside
-/// the device. Any thread may call it.
+/// Delivers a completion that no [`Runner`] does: called with the request's name, and whether it lay
+/// inside the device. Any thread may call it.
 pub type Deliver<T> = Box<dyn Fn(T, bool) + Send + Sync>;
 
 /// When the model was done with a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
-    /// On the wall clock.
-    at: u64,
-    /// Since it had arrived.
+    at: WallInstant,
+    /// From its arrival.
     response: Nanos,
 }
 
 /// A completion whose time has come.
 #[derive(Debug)]
 pub struct Ready<T> {
-    /// What its request was sent with.
+    /// The request's name.
     pub name: T,
-    /// It lay inside the device.
+    /// Whether it lay inside the device.
     pub inside: bool,
     /// When the model was done with it.
     pub due: Due,
 }
 
-/// Whoever runs a [`Pacer`]: gives completions to the kernel, and waits.
+/// Runs a [`Pacer`]: gives completions to the kernel, and waits.
 pub trait Runner<T> {
-    /// Takes what has come meanwhile; `false` when there will never be more.
-    fn look(&mut self) -> io::Result<bool>;
-    /// Gives completions to the kernel, and tells [`Pacer::handed_on`] when it does.
-    fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()>;
-    /// Whether there is something for [`Runner::look`] that should not wait for the model's next
-    /// event, for which so many nanoseconds are `left`. Asking costs nothing.
-    fn sees_something(&mut self, left: u64) -> bool;
-    /// The next [`Runner::sleep`] ends at this moment of the wall clock, at the latest. No request
-    /// can be submitted meanwhile.
-    fn wake_at(&mut self, moment: Option<u64>);
-    /// Sleeps until then, or until there is something for [`Runner::look`].
+    /// Takes what has arrived; `false` when nothing will arrive any more.
+    fn poll(&mut self) -> io::Result<bool>;
+    /// Gives completions to the kernel, and calls [`Pacer::delivered`] for each.
+    fn deliver(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()>;
+    /// Whether there is something for [`Runner::poll`] that should not wait for the model's next
+    /// event, until which so much time is `left`. Makes no system call.
+    fn has_work(&mut self, left: Nanos) -> bool;
+    /// Bounds the next [`Runner::sleep`]. Called while no request can be submitted.
+    fn wake_at(&mut self, moment: Option<WallInstant>);
+    /// Sleeps until then, or until there is something for [`Runner::poll`].
     fn sleep(&mut self) -> io::Result<()>;
 }
 
 struct Shared<T> {
     core: Mutex<Core<T>>,
     alarm: Alarm,
-    /// When the thread must next do something; it looks here while it spins.
+    /// The wall clock's time of the model's next event, in nanoseconds; the thread reads it while it
+    /// spins.
     due: AtomicU64,
     stop: AtomicBool,
-    /// The model is not asked: everything is done at once.
+    /// The model is bypassed: every request completes at once.
     bypass: AtomicBool,
     tally: Mutex<Tally>,
     deliver: Deliver<T>,
@@ -90,10 +86,10 @@ struct Shared<T> {
 /// How a pacer waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// It wakes ahead of each event by as much as its wake-ups are late, and spins for the rest.
+    /// The thread wakes ahead of each event, by as much as its wake-ups are late, and spins until it.
     pub spins: bool,
-    /// Idle processors may halt now and then, [`Vigil`]: what comes just then is some tens of
-    /// microseconds later, and nothing is milliseconds late. For what takes milliseconds itself.
+    /// Idle processors may halt now and then ([`CpuLatencyGuard`]): requests that arrive then are tens of
+    /// microseconds late, and none is milliseconds late. For models that take milliseconds themselves.
     pub pauses: bool,
 }
 
@@ -105,76 +101,76 @@ impl<T> std::fmt::Debug for Shared<T> {
 
 struct Core<T> {
     device: Box<dyn Device>,
-    /// The model's time zero, on the wall clock; it may lie before the machine's start.
+    /// The model's time zero on the wall clock, in nanoseconds; negative if before the machine's start.
     epoch: i64,
-    /// The model's time up to which it was asked.
+    /// The model's time up to which it has been advanced.
     decided: Nanos,
     waiting: Vec<Option<T>>,
     free: Vec<usize>,
     outstanding: u32,
-    most_outstanding: u32,
-    /// The thread is awake and will look by itself.
+    max_outstanding: u32,
+    /// The thread is awake and will see new events by itself.
     awake: bool,
     /// How long before an event it wakes.
     lead: Lead,
-    /// When the alarm was last asked to ring.
-    asked: u64,
+    /// What the alarm was last set to.
+    alarm_at: WallInstant,
 }
 
-/// How long before an event the thread wakes, to spin for the rest: what all but one in
-/// [`Lead::RARELY`] of its wake-ups stay within, learnt from them.
+/// How long before an event the thread wakes: the lateness that all but one in [`Lead::RARELY`] of its
+/// wake-ups stay within, estimated as they happen.
 #[derive(Debug)]
-struct Lead(u64);
+struct Lead(Nanos);
 
 impl Lead {
-    /// Before anything was learnt.
-    const FIRST: u64 = 50_000;
-    /// Never longer: what comes later than that is the machine's doing, and spinning takes from it.
-    const MOST: u64 = 150_000;
+    /// Before the first wake-up.
+    const FIRST: Nanos = Nanos::from_micros(50);
+    /// The longest: later wake-ups have causes that spinning does not cure.
+    const MAX: Nanos = Nanos::from_micros(150);
     const RARELY: u64 = 200;
-    const STEP: u64 = 4_000;
+    const STEP: Nanos = Nanos::from_micros(4);
 
-    /// A wake-up came so late. A step up for one that came too late, as much down in
-    /// [`Lead::RARELY`] others: both are as frequent where one in so many is too late.
-    fn learn(&mut self, late: u64) {
+    /// Takes the lateness of a wake-up into account: a step up for one later than the lead, as much down
+    /// over [`Lead::RARELY`] others. The two balance where one in so many is later.
+    fn learn(&mut self, late: Nanos) {
         self.0 = match late > self.0 {
-            true => Lead::MOST.min(self.0 + Lead::STEP),
+            true => Lead::MAX.min(self.0 + Lead::STEP),
             false => self.0.saturating_sub(Lead::STEP / Lead::RARELY),
         };
     }
 }
 
-/// What the pacer has seen and done since the last [`Pacer::reset`].
+/// What a pacer counted since the last [`Pacer::reset`].
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct PacerStats {
     /// Counters and distributions.
     pub tally: Tally,
     /// Requests at the model now.
     pub outstanding: u32,
-    /// The most there were.
-    pub most_outstanding: u32,
-    /// What the model shows.
+    /// The most at once.
+    pub max_outstanding: u32,
+    /// The model's state.
     pub view: View,
 }
 
 impl<T: Send + 'static> Pacer<T> {
-    /// Of `device`; run by [`Pacer::begin_thread`] or [`Pacer::run`].
+    /// Paces `device`, once [`Pacer::begin_thread`] or [`Pacer::run`] is called.
     pub fn new(device: Box<dyn Device>, waits: Waits, deliver: Deliver<T>) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             core: Mutex::new(Core {
                 device,
-                epoch: clock::now() as i64,
+                epoch: clock::now().0 as i64,
                 decided: Nanos::ZERO,
                 waiting: Vec::new(),
                 free: Vec::new(),
                 outstanding: 0,
-                most_outstanding: 0,
+                max_outstanding: 0,
                 awake: true,
                 lead: Lead(Lead::FIRST),
-                asked: 0,
+                alarm_at: WallInstant(0),
             }),
             alarm: Alarm::new()?,
-            due: AtomicU64::new(NEVER),
+            due: AtomicU64::new(WallInstant::NEVER.0),
             stop: AtomicBool::new(false),
             bypass: AtomicBool::new(false),
             tally: Mutex::new(Tally::new()),
@@ -188,22 +184,29 @@ impl<T: Send + 'static> Pacer<T> {
     pub fn begin_thread(&mut self) -> io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name("pacer".to_owned()).spawn(move || {
-            // Whatever keeps an alarm from ringing, nobody is left to hear of it.
+            // An error of the alarm has nobody to be reported to.
             let _ = shared.run(&mut OwnThread(&shared));
         })?;
         self.thread = Some(thread);
         Ok(())
     }
 
-    /// Runs it on the calling thread, which is the only one that submits, until `runner` has seen the
-    /// last.
+    /// Runs it on the calling thread, the only one that submits, until [`Runner::poll`] returns false.
     pub fn run(&self, runner: &mut impl Runner<T>) -> io::Result<()> {
         self.shared.run(runner)
     }
 
-    /// A request arrived at a moment of the wall clock. (A device moves data while it works: whoever
-    /// moves them first says when it began.)
-    pub fn submit(&self, at: u64, op: Op, start: Sectors, count: Sectors, fua: bool, name: T) {
+    /// Submits a request that arrived `at`: before its data were moved, because a device moves data while
+    /// it works.
+    pub fn submit(
+        &self,
+        at: WallInstant,
+        op: Op,
+        start: Sectors,
+        count: Sectors,
+        fua: bool,
+        name: T,
+    ) {
         let shared = &*self.shared;
         if shared.bypass.load(Ordering::Acquire) {
             let inside =
@@ -214,7 +217,7 @@ impl<T: Send + 'static> Pacer<T> {
         let mut core = locked(&shared.core);
         let slot = core.slot(name);
         let request = Request { id: slot as u64, op, start, count, fua };
-        // What the model has decided stands.
+        // The model's decisions up to here stand.
         let at = core.time(at).max(core.decided);
         core.decided = at;
         core.device.submit(request, at);
@@ -223,48 +226,48 @@ impl<T: Send + 'static> Pacer<T> {
         locked(&shared.tally).arrived(op, count);
     }
 
-    /// A completion was given to the kernel at a moment.
-    pub fn handed_on(&self, at: u64, due: Due) {
-        self.shared.handed_on(at, due);
+    /// A completion was given to the kernel `at`.
+    pub fn delivered(&self, at: WallInstant, due: Due) {
+        self.shared.delivered(at, due);
     }
 
-    /// From now on everything is done at once (`true`), or when the model says.
+    /// Whether requests complete at once from now on (`true`), or when the model says.
     pub fn bypass(&self, on: bool) {
         self.shared.bypass.store(on, Ordering::Release);
         if on {
-            self.flush_out(|_| ());
+            self.complete_all(|_| ());
         }
     }
 
-    /// Puts `device` in the place of the model, at its time zero, and forgets what was counted. What
-    /// is outstanding at the old one is done at once.
+    /// Replaces the model by `device`, at its time zero, and resets the counters. Requests that are
+    /// outstanding at the old model complete at once.
     pub fn reset(&self, device: Box<dyn Device>) {
-        self.flush_out(|core| {
+        self.complete_all(|core| {
             core.device = device;
-            core.epoch = clock::now() as i64;
+            core.epoch = clock::now().0 as i64;
             core.decided = Nanos::ZERO;
         });
-        self.forget();
+        self.reset_stats();
     }
 
-    /// Forgets what was counted.
-    pub fn forget(&self) {
+    /// Resets the counters.
+    pub fn reset_stats(&self) {
         let mut core = locked(&self.shared.core);
-        core.most_outstanding = core.outstanding;
+        core.max_outstanding = core.outstanding;
         drop(core);
         let mut tally = locked(&self.shared.tally);
-        let urgency = tally.urgency;
+        let scheduling = tally.scheduling;
         *tally = Tally::new();
-        tally.urgency = urgency;
+        tally.scheduling = scheduling;
     }
 
-    /// Completes all that is outstanding, and does `then` before anything else can arrive.
-    fn flush_out(&self, then: impl FnOnce(&mut Core<T>)) {
+    /// Completes all that is outstanding, and calls `then` before anything else can be submitted.
+    fn complete_all(&self, then: impl FnOnce(&mut Core<T>)) {
         let mut core = locked(&self.shared.core);
         let mut left: Vec<T> = Vec::new();
         if core.outstanding > 0 {
-            // Their completions must not meet a later request of the same number: let the model end
-            // them, in its own time, which nobody waits for.
+            // The model runs ahead until it has completed them, so that none of its completions meets a
+            // later request in the same slot.
             let mut done = Vec::new();
             let mut last = Nanos::ZERO;
             while let Some(at) = core.device.next_event().filter(|_| core.outstanding > 0) {
@@ -275,32 +278,32 @@ impl<T: Send + 'static> Pacer<T> {
                 }
             }
             // The model's time has run ahead: its zero moves back on the wall clock.
-            core.epoch = core.epoch.min(clock::now() as i64 - last.0 as i64);
+            core.epoch = core.epoch.min(clock::now().0 as i64 - last.0 as i64);
             core.decided = core.decided.max(last);
         }
         then(&mut core);
-        self.shared.due.store(NEVER, Ordering::Release);
+        self.shared.due.store(WallInstant::NEVER.0, Ordering::Release);
         drop(core);
         for name in left {
             (self.shared.deliver)(name, true);
         }
     }
 
-    /// What was seen and done.
-    pub fn seen(&self) -> Seen {
+    /// What was counted.
+    pub fn stats(&self) -> PacerStats {
         let core = locked(&self.shared.core);
-        let (outstanding, most_outstanding) = (core.outstanding, core.most_outstanding);
+        let (outstanding, max_outstanding) = (core.outstanding, core.max_outstanding);
         let view = core.device.view();
         drop(core);
-        Seen { tally: locked(&self.shared.tally).clone(), outstanding, most_outstanding, view }
+        PacerStats { tally: locked(&self.shared.tally).clone(), outstanding, max_outstanding, view }
     }
 }
 
 impl<T: Send + 'static> Drop for Pacer<T> {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        // Where that fails the thread stays asleep, and ends with the process.
-        if self.shared.alarm.set(1).is_ok()
+        // If that fails the thread stays asleep, and ends with the process.
+        if self.shared.alarm.set(WallInstant(1)).is_ok()
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
@@ -310,23 +313,23 @@ impl<T: Send + 'static> Drop for Pacer<T> {
 
 impl<T> Core<T> {
     /// The model's time at a moment of the wall clock.
-    fn time(&self, now: u64) -> Nanos {
-        Nanos(u64::try_from(now as i64 - self.epoch).unwrap_or(0))
+    fn time(&self, now: WallInstant) -> Nanos {
+        Nanos(u64::try_from(now.0 as i64 - self.epoch).unwrap_or(0))
     }
 
     /// The moment of the wall clock at which the model's time is `at`.
-    fn moment(&self, at: Nanos) -> u64 {
-        u64::try_from(self.epoch.saturating_add_unsigned(at.0)).unwrap_or(0)
+    fn moment(&self, at: Nanos) -> WallInstant {
+        WallInstant(u64::try_from(self.epoch.saturating_add_unsigned(at.0)).unwrap_or(0))
     }
 
-    /// When the model next does something.
-    fn next(&self) -> u64 {
-        self.device.next_event().map_or(NEVER, |at| self.moment(at))
+    /// When the model's next event is.
+    fn next(&self) -> WallInstant {
+        self.device.next_event().map_or(WallInstant::NEVER, |at| self.moment(at))
     }
 
     fn slot(&mut self, name: T) -> usize {
         self.outstanding += 1;
-        self.most_outstanding = self.most_outstanding.max(self.outstanding);
+        self.max_outstanding = self.max_outstanding.max(self.outstanding);
         match self.free.pop() {
             Some(slot) => {
                 self.waiting[slot] = Some(name);
@@ -348,40 +351,40 @@ impl<T> Core<T> {
 }
 
 impl<T> Shared<T> {
-    /// Sees to it that the thread looks again by the model's next event.
+    /// Makes sure that the thread is awake by the model's next event.
     fn arm(&self, core: &mut Core<T>) {
         let next = core.next();
-        if next >= self.due.load(Ordering::Acquire) {
+        if next.0 >= self.due.load(Ordering::Acquire) {
             return;
         }
-        self.due.store(next, Ordering::Release);
+        self.due.store(next.0, Ordering::Release);
         if !core.awake {
             self.ring(core, next);
         }
     }
 
-    fn ring(&self, core: &mut Core<T>, at: u64) {
-        let at = at.saturating_sub(self.ahead(core));
-        core.asked = at.max(clock::now());
+    fn ring(&self, core: &mut Core<T>, at: WallInstant) {
+        let at = at.before(self.lead(core));
+        core.alarm_at = at.max(clock::now());
         // A timer that exists and a moment that is valid cannot fail.
         let _ = self.alarm.set(at);
     }
 
     /// How long before an event the thread wakes.
-    fn ahead(&self, core: &Core<T>) -> u64 {
-        if self.waits.spins { core.lead.0 } else { 0 }
+    fn lead(&self, core: &Core<T>) -> Nanos {
+        if self.waits.spins { core.lead.0 } else { Nanos::ZERO }
     }
 
     fn run(&self, runner: &mut impl Runner<T>) -> io::Result<()> {
-        locked(&self.tally).urgency = Some(clock::hurry());
-        let mut vigil = Vigil::new(self.waits.pauses);
+        locked(&self.tally).scheduling = Some(clock::set_realtime());
+        let mut guard = CpuLatencyGuard::new(self.waits.pauses);
         let mut done: Vec<Completion> = Vec::new();
         let mut ready: Vec<Ready<T>> = Vec::new();
         while !self.stop.load(Ordering::Acquire) {
             self.wake();
             let mut core = locked(&self.core);
             let now = clock::now();
-            let look = vigil.watch(core.outstanding > 0, now).unwrap_or(NEVER);
+            let guard_at = guard.update(core.outstanding > 0, now).unwrap_or(WallInstant::NEVER);
             let time = core.time(now);
             core.device.advance(time, &mut done);
             core.decided = time;
@@ -394,94 +397,95 @@ impl<T> Shared<T> {
                 }
             }
             let next = core.next();
-            self.due.store(next, Ordering::Release);
-            let left = next.saturating_sub(clock::now());
-            if !ready.is_empty() || runner.sees_something(left) {
+            self.due.store(next.0, Ordering::Release);
+            let left = next.since(clock::now());
+            if !ready.is_empty() || runner.has_work(left) {
                 drop(core);
-                runner.hand_on(&mut ready)?;
-                if !runner.look()? {
+                runner.deliver(&mut ready)?;
+                if !runner.poll()? {
                     return Ok(());
                 }
                 continue;
             }
-            if left <= self.ahead(&core) {
+            if left <= self.lead(&core) {
                 drop(core);
                 self.spin(runner);
                 continue;
             }
             core.awake = false;
-            let next = next.min(look);
-            let until = next.saturating_sub(self.ahead(&core));
-            core.asked = until.max(clock::now());
-            runner.wake_at((next != NEVER).then_some(until));
+            let next = next.min(guard_at);
+            let until = next.before(self.lead(&core));
+            core.alarm_at = until.max(clock::now());
+            runner.wake_at((next != WallInstant::NEVER).then_some(until));
             drop(core);
             runner.sleep()?;
         }
         Ok(())
     }
 
-    /// The thread is awake, and knows by how much its alarm was late, if it was that.
+    /// The thread is awake: learns by how much the alarm was late, if that woke it.
     fn wake(&self) {
         let woke = clock::now();
         let mut core = locked(&self.core);
         if !core.awake {
             core.awake = true;
-            if woke >= core.asked {
-                let late = woke - core.asked;
+            if woke >= core.alarm_at {
+                let late = woke.since(core.alarm_at);
                 core.lead.learn(late);
             }
         }
     }
 
-    /// Until the next event, which an arrival may bring forward.
+    /// Spins until the next event, which an arrival may bring forward.
     fn spin(&self, runner: &mut impl Runner<T>) {
         let begun = clock::now();
-        let (mut now, mut taken, mut last) = (begun, 0, 0..0);
-        let left = |now| self.due.load(Ordering::Acquire).saturating_sub(now);
-        while left(now) > 0 && now - begun < Lead::MOST && !runner.sees_something(left(now)) {
+        let (mut now, mut preempted, mut last) = (begun, Nanos::ZERO, begun..begun);
+        let left = |now| WallInstant(self.due.load(Ordering::Acquire)).since(now);
+        while left(now) > Nanos::ZERO && now.since(begun) < Lead::MAX && !runner.has_work(left(now))
+        {
             std::hint::spin_loop();
             let then = clock::now();
-            if then - now > TAKEN {
-                taken += then - now;
+            if then.since(now) > PREEMPTED {
+                preempted += then.since(now);
                 last = now..then;
             }
             now = then;
         }
         let mut tally = locked(&self.tally);
-        tally.spun += Nanos(now - begun);
-        tally.taken += Nanos(taken);
-        tally.last_taken = last;
+        tally.spun += now.since(begun);
+        tally.spun_preempted += preempted;
+        tally.last_preempted = last;
     }
 
-    fn handed_on(&self, at: u64, due: Due) {
+    fn delivered(&self, at: WallInstant, due: Due) {
         let mut tally = locked(&self.tally);
-        let taken = tally.last_taken.contains(&due.at);
-        tally.delivered(Nanos(at.saturating_sub(due.at)), due.response, taken);
+        let preempted = tally.last_preempted.contains(&due.at);
+        tally.delivered(at.since(due.at), due.response, preempted);
     }
 }
 
-/// Requests come to other threads, which ring the alarm.
+/// Runs on a thread of its own: other threads submit, and set the alarm.
 struct OwnThread<'a, T>(&'a Shared<T>);
 
 impl<T> Runner<T> for OwnThread<'_, T> {
-    fn look(&mut self) -> io::Result<bool> {
+    fn poll(&mut self) -> io::Result<bool> {
         Ok(true)
     }
 
-    fn hand_on(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()> {
+    fn deliver(&mut self, ready: &mut Vec<Ready<T>>) -> io::Result<()> {
         for Ready { name, inside, due } in ready.drain(..) {
             let now = clock::now();
             (self.0.deliver)(name, inside);
-            self.0.handed_on(now, due);
+            self.0.delivered(now, due);
         }
         Ok(())
     }
 
-    fn sees_something(&mut self, _: u64) -> bool {
+    fn has_work(&mut self, _: Nanos) -> bool {
         false
     }
 
-    fn wake_at(&mut self, moment: Option<u64>) {
+    fn wake_at(&mut self, moment: Option<WallInstant>) {
         if let Some(moment) = moment {
             // A timer that exists and a moment that is valid cannot fail.
             let _ = self.0.alarm.set(moment);
@@ -493,7 +497,7 @@ impl<T> Runner<T> for OwnThread<'_, T> {
     }
 }
 
-/// A lock whose holder panicked guards plain counters and a model: both stay what they are.
+/// Locks in spite of a holder that panicked: counters and a model remain valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -547,15 +551,15 @@ mod tests {
             assert_eq!(names(&told, 100), (0..100).collect::<Vec<_>>());
             let took = begun.elapsed();
             assert!(told.try_recv().is_err(), "nothing is answered twice");
-            let mut seen = pacer.seen();
+            let mut stats = pacer.stats();
             // The last one is counted just after it has been handed over.
-            while seen.tally.lateness().completions < 100 && begun.elapsed() < PATIENCE {
+            while stats.tally.lateness().completions < 100 && begun.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(1));
-                seen = pacer.seen();
+                stats = pacer.stats();
             }
-            let lateness = seen.tally.lateness();
-            assert_eq!((seen.outstanding, lateness.completions), (0, 100));
-            assert!(seen.most_outstanding > 1);
+            let lateness = stats.tally.lateness();
+            assert_eq!((stats.outstanding, lateness.completions), (0, 100));
+            assert!(stats.max_outstanding > 1);
             // The last answer left when the model was done with it, or later.
             assert!(took.as_nanos() as u64 >= lateness.response_mean.0);
         }
@@ -566,14 +570,14 @@ mod tests {
         pacer: &'a Pacer<u64>,
         left: u64,
         answered: Vec<u64>,
-        until: Option<u64>,
+        until: Option<WallInstant>,
     }
 
-    /// It begins nothing in so many nanoseconds before a completion is due.
-    const BUSY: u64 = 20_000;
+    /// It submits nothing this long before a completion is due.
+    const BUSY: Nanos = Nanos::from_micros(20);
 
     impl Runner<u64> for Hand<'_> {
-        fn look(&mut self) -> io::Result<bool> {
+        fn poll(&mut self) -> io::Result<bool> {
             if self.left > 0 {
                 self.left -= 1;
                 let start = Sectors(self.left * 7_919_000 % 200_000_000 / 8 * 8);
@@ -582,26 +586,26 @@ mod tests {
             Ok(self.left > 0 || self.answered.len() < 200)
         }
 
-        fn hand_on(&mut self, ready: &mut Vec<Ready<u64>>) -> io::Result<()> {
+        fn deliver(&mut self, ready: &mut Vec<Ready<u64>>) -> io::Result<()> {
             for Ready { name, inside, due } in ready.drain(..) {
                 assert!(inside && due.at <= clock::now(), "not before the model's time");
                 self.answered.push(name);
-                self.pacer.handed_on(clock::now(), due);
+                self.pacer.delivered(clock::now(), due);
             }
             Ok(())
         }
 
-        fn sees_something(&mut self, left: u64) -> bool {
+        fn has_work(&mut self, left: Nanos) -> bool {
             self.left > 0 && left > BUSY
         }
 
-        fn wake_at(&mut self, moment: Option<u64>) {
+        fn wake_at(&mut self, moment: Option<WallInstant>) {
             self.until = moment;
         }
 
         fn sleep(&mut self) -> io::Result<()> {
             let until = self.until.expect("something is outstanding");
-            std::thread::sleep(Duration::from_nanos(until.saturating_sub(clock::now())));
+            std::thread::sleep(until.since(clock::now()).as_duration());
             Ok(())
         }
     }
@@ -615,9 +619,9 @@ mod tests {
         pacer.run(&mut hand).unwrap();
         hand.answered.sort_unstable();
         assert_eq!(hand.answered, (0..200).collect::<Vec<_>>());
-        let seen = pacer.seen();
-        assert_eq!((seen.outstanding, seen.tally.lateness().completions), (0, 200));
-        assert!(seen.most_outstanding > 1);
+        let stats = pacer.stats();
+        assert_eq!((stats.outstanding, stats.tally.lateness().completions), (0, 200));
+        assert!(stats.max_outstanding > 1);
     }
 
     #[test]
@@ -626,21 +630,21 @@ mod tests {
         // Late by 0 to 100 us, all alike; one in a thousand by a second, as when a host takes a
         // processor away.
         for nth in 0..100_000 {
-            lead.learn(match nth * 7_919 % 1_000 {
+            lead.learn(Nanos(match nth * 7_919 % 1_000 {
                 0 => 1_000_000_000,
                 rank => rank * 100,
-            });
+            }));
         }
         // 99.5 % of them are below 99.6 us.
-        assert!((95_000..105_000).contains(&lead.0), "{lead:?}");
+        assert!((95_000..105_000).contains(&lead.0.0), "{lead:?}");
         for _ in 0..100_000 {
-            lead.learn(0);
+            lead.learn(Nanos::ZERO);
         }
-        assert_eq!(lead.0, 0);
+        assert_eq!(lead.0, Nanos::ZERO);
         for _ in 0..100 {
-            lead.learn(u64::MAX);
+            lead.learn(Nanos(u64::MAX));
         }
-        assert_eq!(lead.0, Lead::MOST);
+        assert_eq!(lead.0, Lead::MAX);
     }
 
     #[test]
@@ -680,7 +684,7 @@ mod tests {
             send(&pacer, 8);
             let answers = names(&told, 64 + 10 + 64 + 8);
             assert_eq!(answers.iter().filter(|name| **name < 8).count(), 32);
-            assert_eq!(pacer.seen().outstanding, 0);
+            assert_eq!(pacer.stats().outstanding, 0);
         }
         // Ending with requests at the model ends the thread.
         send(&pacer, 64);

@@ -1,9 +1,10 @@
-//! What a controller and its server say to each other: one line of JSON each, over a socket pair that
-//! is the server's standard input.
+//! The protocol between a controller and its server: lines of JSON over a socket pair, whose one end is
+//! the server's standard input.
 
 use crate::{
     data::Place,
     lateness::{Lateness, Requests},
+    server_error::ServerError,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
@@ -13,22 +14,22 @@ use std::{
 };
 use units::{Bytes, Nanos};
 
-/// What a controller asks for.
+/// A command of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Serve. The first order, and given once.
+pub enum Command {
+    /// Serve. The first command, given once.
     Begin(Begin),
-    /// Say what was seen.
-    Look,
-    /// Forget what was counted.
-    Forget,
-    /// Begin with a model as new, whose randomness comes from a seed.
+    /// Report the counters.
+    Stats,
+    /// Reset the counters.
+    ResetStats,
+    /// Replace the model by a new one.
     Reset {
-        /// The seed.
+        /// Seed of its randomness.
         seed: u64,
     },
-    /// Answer at once, or when the model says.
+    /// Complete requests at once, or when the model says.
     Bypass {
         /// At once.
         on: bool,
@@ -44,28 +45,28 @@ pub struct Begin {
     pub seed: u64,
     /// Length of the device.
     pub size: Bytes,
-    /// Where the data are.
+    /// Where the data are stored.
     pub place: Place,
-    /// How requests come.
-    pub way: Way,
-    /// Whether idle processors may halt now and then.
+    /// Where requests come from.
+    pub endpoint: Endpoint,
+    /// Whether idle processors may halt now and then; see `pacer::Waits`.
     pub pauses: bool,
 }
 
-/// How requests come, as the controller has made it.
+/// Where a server's requests come from, as prepared by the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Endpoint {
     /// Through a FUSE filesystem.
     Fuse {
         /// Where to mount it.
         point: PathBuf,
     },
-    /// The same, over io_uring, which FUSE allows while the server begins.
+    /// The same over io_uring, which the controller has enabled for the time being.
     FuseUring {
         /// Where to mount it.
         point: PathBuf,
-        /// As many requests as may be there at once.
+        /// How many requests may be outstanding.
         tags: u32,
     },
     /// Through a ublk device that was added.
@@ -74,84 +75,84 @@ pub enum Way {
         index: u32,
         /// Its tags.
         tags: u32,
-        /// Whether its kernel wants commands that are numbered as ioctls are.
+        /// Whether the kernel takes ioctl-encoded command numbers.
         encoded: bool,
     },
 }
 
-/// What a server answers.
+/// A server's reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum Reply {
     /// It serves.
     Serving {
-        /// It wakes ahead of each event and spins for the rest.
+        /// Whether the pacing thread wakes ahead of each event and spins until it.
         spins: bool,
     },
-    /// What it saw.
-    Seen(Box<Sight>),
-    /// The order was carried out.
+    /// The counters.
+    Stats(Box<ServerStats>),
+    /// The command was carried out.
     Done,
-    /// It was not.
-    Refused {
-        /// Why.
-        why: String,
+    /// The server could not carry it out.
+    Failed {
+        /// Its error.
+        error: ServerError,
     },
 }
 
-/// What a server saw since it was last told to forget.
+/// What a server counted since its counters were reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sight {
+pub struct ServerStats {
     /// Requests that arrived.
     pub requests: Requests,
     /// How late completions were.
     pub lateness: Lateness,
-    /// Requests at the model.
+    /// Requests at the model now.
     pub outstanding: u32,
-    /// The most there were.
-    pub most_outstanding: u32,
+    /// The most at once.
+    pub max_outstanding: u32,
     /// Drives (or flash dies) at work.
     pub busy: u32,
     /// Drives (or dies) there are.
     pub units: u32,
     /// The head's cylinder, where there is a head.
     pub cylinder: Option<u32>,
-    /// Acknowledged and not on the medium.
+    /// Data acknowledged that are not on the medium.
     pub dirty: Bytes,
-    /// Room that the data take.
-    pub taken: Bytes,
-    /// Time that was spun away.
+    /// Space that the stored data take.
+    pub stored: Bytes,
+    /// Time the pacing thread spent spinning.
     pub spun: Nanos,
-    /// Of that, when the processor was not the pacing thread's.
-    pub spun_taken: Nanos,
-    /// Processor time of the server since it began.
+    /// Of that, the time in which it was preempted.
+    pub spun_preempted: Nanos,
+    /// Processor time of the server since its start.
     pub processor: Nanos,
     /// Whether the pacing thread has real-time priority.
     pub real_time: bool,
 }
 
-/// One end of the conversation.
+/// One end of the connection.
 #[derive(Debug)]
-pub struct Talk {
+pub struct Connection {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
 }
 
-impl Talk {
+impl Connection {
     /// Over a socket.
-    pub fn over(socket: UnixStream) -> io::Result<Talk> {
-        Ok(Talk { writer: socket.try_clone()?, reader: BufReader::new(socket) })
+    pub fn new(socket: UnixStream) -> io::Result<Connection> {
+        Ok(Connection { writer: socket.try_clone()?, reader: BufReader::new(socket) })
     }
 
-    /// Says something.
-    pub fn say(&mut self, what: &impl Serialize) -> io::Result<()> {
+    /// Sends a message.
+    pub fn send(&mut self, what: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(what)?;
         line.push(b'\n');
         self.writer.write_all(&line)
     }
 
-    /// Hears something; `None` when the other has gone.
-    pub fn hear<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    /// Receives a message; `None` when the other end is closed.
+    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let mut line = String::new();
         match self.reader.read_line(&mut line)? {
             0 => Ok(None),

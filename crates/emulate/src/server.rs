@@ -1,17 +1,19 @@
 //! The server: a process of its own that holds a device's data and model and answers the kernel.
 //!
-//! It is a process of its own because whoever makes load on the device may be killed while the kernel
-//! waits for an answer: its threads then end only once the answer has come, so the answer must come
-//! from somebody else. For the same reason it never opens anything on its own filesystem.
+//! It is a separate process because the process that uses the device may be killed while the kernel waits
+//! for an answer: its threads end only after the answer, which must therefore come from another process.
+//! For the same reason the server never opens anything on its own filesystem.
 
 use crate::{
     clock,
     data::Data,
-    filesystem::{self, Answer as Reply, Buffers, OneFile, Rest},
+    filesystem::{self, Buffers, FuseReply, OneFile, Rest},
     fuse::Entries,
+    mailbox::{Answer, Mailbox, Message},
     pacer::{Deliver, Pacer, Waits},
-    protocol::{Answer, Begin, Order, Sight, Talk, Way},
-    queue::{Desk, Note, Queue, Slip},
+    protocol::{Begin, Command, Connection, Endpoint, Reply, ServerStats},
+    queue::Queue,
+    server_error::{Resource, ServerError},
     softirq::Softirqs,
     ublk::Tags,
 };
@@ -31,45 +33,47 @@ use std::{
 };
 use units::Nanos;
 
-/// The word that makes the program `spindle` a server.
-pub const SERVER_WORD: &str = "emulate-server";
+/// The verb with which the program `spindle` is a server.
+pub const SERVER_VERB: &str = "emulate-server";
 
-/// Threads that read requests. One keeps them in the order in which the kernel sent them.
+/// Threads that read requests. A single one keeps the order in which the kernel sent them.
 const READERS: usize = 1;
 
 /// Serves one device until its filesystem is unmounted, or its ublk device stopped. `control` is the
 /// controller's end.
 pub fn serve(control: UnixStream) -> io::Result<()> {
-    let mut talk = Talk::over(control)?;
-    let Some(Order::Begin(begin)) = talk.hear()? else { return Ok(()) };
-    clock::be_storage();
+    let mut connection = Connection::new(control)?;
+    let Some(Command::Begin(begin)) = connection.receive()? else { return Ok(()) };
+    clock::set_io_flusher();
     let served = match Served::of(&begin) {
         Ok(served) => served,
-        Err(why) => return talk.say(&Answer::Refused { why }),
+        Err(error) => return connection.send(&Reply::Failed { error }),
     };
-    match begin.way {
-        Way::Fuse { point } => match served.through_fuse(&point) {
-            Ok((state, session)) => state.go(talk, |_| session.run()),
-            Err(why) => talk.say(&Answer::Refused { why }),
+    match begin.endpoint {
+        Endpoint::Fuse { point } => match served.through_fuse(&point) {
+            Ok((state, session)) => state.serve(connection, |_| session.run()),
+            Err(error) => connection.send(&Reply::Failed { error }),
         },
-        Way::FuseUring { point, tags } => match served.through_fuse_uring(&point, tags) {
+        Endpoint::FuseUring { point, tags } => match served.through_fuse_uring(&point, tags) {
             Ok((state, queue)) => {
                 let data = Arc::clone(&state.data);
-                state.go(talk, |pacer| queue.run(&pacer, &data))
+                state.serve(connection, |pacer| queue.run(&pacer, &data))
             }
-            Err(why) => talk.say(&Answer::Refused { why }),
+            Err(error) => connection.send(&Reply::Failed { error }),
         },
-        Way::Ublk { index, tags, encoded } => match served.through_ublk(index, tags, encoded) {
-            Ok((state, queue)) => {
-                let data = Arc::clone(&state.data);
-                state.go(talk, |pacer| queue.run(&pacer, &data))
+        Endpoint::Ublk { index, tags, encoded } => {
+            match served.through_ublk(index, tags, encoded) {
+                Ok((state, queue)) => {
+                    let data = Arc::clone(&state.data);
+                    state.serve(connection, |pacer| queue.run(&pacer, &data))
+                }
+                Err(error) => connection.send(&Reply::Failed { error }),
             }
-            Err(why) => talk.say(&Answer::Refused { why }),
-        },
+        }
     }
 }
 
-/// What is served, whichever way.
+/// What is served, through any transport.
 struct Served {
     profile: Profile,
     device: Box<dyn Device>,
@@ -77,7 +81,7 @@ struct Served {
     pauses: bool,
 }
 
-/// What the controller asks about and changes; `T` is what the transport calls a request.
+/// What the controller asks about and changes; `T` identifies a request to the transport.
 struct State<T: Send + 'static> {
     profile: Profile,
     data: Arc<Data>,
@@ -85,23 +89,26 @@ struct State<T: Send + 'static> {
 }
 
 impl Served {
-    fn of(begin: &Begin) -> Result<Served, String> {
-        let profile = profile::load(&begin.profile).map_err(|error| error.to_string())?;
-        let device = profile.build(begin.seed).map_err(|error| error.to_string())?;
-        let data = Data::open(&begin.place, begin.size).map_err(|error| match &begin.place {
-            crate::Place::Memory => format!("no memory for the data: {error}"),
-            crate::Place::File(path) => format!("{}: {error}", path.display()),
+    fn of(begin: &Begin) -> Result<Served, ServerError> {
+        let profile = profile::load(&begin.profile).map_err(ServerError::model)?;
+        let device = profile.build(begin.seed).map_err(ServerError::model)?;
+        let data = Data::open(&begin.place, begin.size).map_err(|error| {
+            let what = match &begin.place {
+                crate::Place::Memory => Resource::Memory,
+                crate::Place::File(path) => Resource::DataFile { path: path.clone() },
+            };
+            what.failed(error)
         })?;
         Ok(Served { profile, device, data: Arc::new(data), pauses: begin.pauses })
     }
 
-    /// With a pacer that has a thread of its own, or is run by a queue's.
+    /// With a pacer that has its own thread, or is run by the queue's.
     fn paced<T: Send + 'static>(
         self,
         own_thread: bool,
         deliver: Deliver<T>,
-    ) -> Result<State<T>, String> {
-        let refused = |error: io::Error| format!("no thread or timer for pacing: {error}");
+    ) -> Result<State<T>, ServerError> {
+        let refused = |error| Resource::Pacer.failed(error);
         let Served { profile, device, data, pauses } = self;
         let waits = Waits { spins: may_spin(), pauses };
         let mut pacer = Pacer::new(device, waits, deliver).map_err(refused)?;
@@ -111,10 +118,13 @@ impl Served {
         Ok(State { profile, data, pacer: Arc::new(pacer) })
     }
 
-    fn through_fuse(self, point: &Path) -> Result<(State<Reply>, Session<OneFile>), String> {
+    fn through_fuse(
+        self,
+        point: &Path,
+    ) -> Result<(State<FuseReply>, Session<OneFile>), ServerError> {
         let buffers = Arc::new(Buffers::default());
         let its = Arc::clone(&buffers);
-        let softirqs = Softirqs::new().map_err(|error| format!("a socket: {error}"))?;
+        let softirqs = Softirqs::new().map_err(|error| Resource::Socket.failed(error))?;
         let deliver = Box::new(move |answer, inside| {
             its.answer(answer, inside);
             softirqs.run();
@@ -123,7 +133,7 @@ impl Served {
         let (data, pacer) = (Arc::clone(&state.data), Arc::clone(&state.pacer));
         let file = OneFile { data, pacer, buffers };
         let session = Session::new(file, point, &filesystem::config(READERS))
-            .map_err(|error| format!("FUSE on {}: {error}", point.display()))?;
+            .map_err(|error| Resource::Fuse { point: point.to_owned() }.failed(error))?;
         Ok((state, session))
     }
 
@@ -132,11 +142,11 @@ impl Served {
         index: u32,
         tags: u32,
         encoded: bool,
-    ) -> Result<(State<Slip>, Queue<Tags>), String> {
-        let refused = |error: io::Error| format!("the queue of /dev/ublkc{index}: {error}");
-        let (state, desk) = self.at_a_desk()?;
+    ) -> Result<(State<Answer>, Queue<Tags>), ServerError> {
+        let refused = |error| Resource::UblkQueue { index }.failed(error);
+        let (state, mailbox) = self.with_mailbox()?;
         let tags = Tags::open(index, tags, encoded).map_err(refused)?;
-        let queue = Queue::open(tags, desk).map_err(refused)?;
+        let queue = Queue::open(tags, mailbox).map_err(refused)?;
         Ok((state, queue))
     }
 
@@ -144,17 +154,17 @@ impl Served {
         self,
         point: &Path,
         tags: u32,
-    ) -> Result<(State<Slip>, Queue<Entries>), String> {
-        let refused = |error: io::Error| format!("FUSE on {}: {error}", point.display());
+    ) -> Result<(State<Answer>, Queue<Entries>), ServerError> {
+        let refused = |error| Resource::Fuse { point: point.to_owned() }.failed(error);
         let device = File::options().read(true).write(true).open("/dev/fuse").map_err(refused)?;
         let device = OwnedFd::from(device);
         filesystem::mount(point, device.as_fd()).map_err(refused)?;
         let same = || device.try_clone().map_err(refused);
         let config = filesystem::config(READERS);
         let rest = Session::from_fd(Rest, same()?, SessionACL::Owner, config).map_err(refused)?;
-        let (state, desk) = self.at_a_desk()?;
+        let (state, mailbox) = self.with_mailbox()?;
         let entries = Entries::new(same()?, tags, state.data.size()).map_err(refused)?;
-        let queue = Queue::open(entries, desk).map_err(refused)?;
+        let queue = Queue::open(entries, mailbox).map_err(refused)?;
         thread::Builder::new()
             .name("rest".to_owned())
             .spawn(move || rest.run())
@@ -162,90 +172,92 @@ impl Served {
         Ok((state, queue))
     }
 
-    /// With a pacer that the thread of a queue runs.
-    fn at_a_desk(self) -> Result<(State<Slip>, Arc<Desk>), String> {
-        let desk = Arc::new(Desk::new().map_err(|error| format!("an eventfd: {error}"))?);
-        let its = Arc::clone(&desk);
-        let deliver = Box::new(move |slip: Slip, inside| its.put(Note::Answer(slip.told(inside))));
-        Ok((self.paced(false, deliver)?, desk))
+    /// With a pacer that the queue's thread runs, which other threads reach through a mailbox.
+    fn with_mailbox(self) -> Result<(State<Answer>, Arc<Mailbox>), ServerError> {
+        let mailbox = Arc::new(Mailbox::new().map_err(|error| Resource::Eventfd.failed(error))?);
+        let its = Arc::clone(&mailbox);
+        let deliver = Box::new(move |answer: Answer, inside| {
+            its.put(Message::Answer(answer.with_result(inside)))
+        });
+        Ok((self.paced(false, deliver)?, mailbox))
     }
 }
 
-/// Whether there is a processor to spin on: where there is one alone, everybody else waits for it.
+/// Whether there is a processor to spare for spinning.
 fn may_spin() -> bool {
     thread::available_parallelism().map_or(1, NonZeroUsize::get) > 1
 }
 
 impl<T: Send + 'static> State<T> {
-    /// Serves, by `run`, and obeys meanwhile.
-    fn go(
+    /// Serves, by `run`, and carries out commands meanwhile.
+    fn serve(
         self,
-        mut talk: Talk,
+        mut connection: Connection,
         run: impl FnOnce(Arc<Pacer<T>>) -> io::Result<()>,
     ) -> io::Result<()> {
         let pacer = Arc::clone(&self.pacer);
-        talk.say(&Answer::Serving { spins: may_spin() })?;
+        connection.send(&Reply::Serving { spins: may_spin() })?;
         thread::Builder::new().name("control".to_owned()).spawn(move || {
-            // The end of the controller is no end of ours: data are in our hands.
-            let _ = self.obey(talk);
+            // The server outlives its controller: it holds the device's data.
+            let _ = self.handle_commands(connection);
         })?;
         // The threads that read requests take this one's scheduling.
-        clock::hurry_with_children();
+        clock::set_realtime_with_children();
         run(pacer)
     }
 
-    fn obey(&self, mut talk: Talk) -> io::Result<()> {
-        while let Some(order) = talk.hear()? {
-            let answer = match order {
-                Order::Begin(_) => Answer::Refused { why: "it serves already".to_owned() },
-                Order::Look => Answer::Seen(Box::new(self.sight())),
-                Order::Forget => {
-                    self.pacer.forget();
-                    Answer::Done
+    fn handle_commands(&self, mut connection: Connection) -> io::Result<()> {
+        while let Some(command) = connection.receive()? {
+            let reply = match command {
+                Command::Begin(_) => Reply::Failed { error: ServerError::ServesAlready },
+                Command::Stats => Reply::Stats(Box::new(self.stats())),
+                Command::ResetStats => {
+                    self.pacer.reset_stats();
+                    Reply::Done
                 }
-                Order::Reset { seed } => match self.profile.build(seed) {
+                Command::Reset { seed } => match self.profile.build(seed) {
                     Ok(device) => {
                         self.pacer.reset(device);
-                        Answer::Done
+                        Reply::Done
                     }
-                    Err(error) => Answer::Refused { why: error.to_string() },
+                    Err(error) => Reply::Failed { error: ServerError::model(error) },
                 },
-                Order::Bypass { on } => {
+                Command::Bypass { on } => {
                     self.pacer.bypass(on);
-                    Answer::Done
+                    Reply::Done
                 }
             };
-            talk.say(&answer)?;
+            connection.send(&reply)?;
         }
         Ok(())
     }
 
-    fn sight(&self) -> Sight {
-        let seen = self.pacer.seen();
-        Sight {
-            requests: seen.tally.requests,
-            lateness: seen.tally.lateness(),
-            outstanding: seen.outstanding,
-            most_outstanding: seen.most_outstanding,
-            busy: seen.view.busy,
-            units: seen.view.units,
-            cylinder: seen.view.cylinder,
-            dirty: seen.view.dirty.bytes(),
-            taken: self.data.taken(),
-            spun: seen.tally.spun,
-            spun_taken: seen.tally.taken,
+    fn stats(&self) -> ServerStats {
+        let stats = self.pacer.stats();
+        ServerStats {
+            requests: stats.tally.requests,
+            lateness: stats.tally.lateness(),
+            outstanding: stats.outstanding,
+            max_outstanding: stats.max_outstanding,
+            busy: stats.view.busy,
+            units: stats.view.units,
+            cylinder: stats.view.cylinder,
+            dirty: stats.view.dirty.bytes(),
+            stored: self.data.stored(),
+            spun: stats.tally.spun,
+            spun_preempted: stats.tally.spun_preempted,
             processor: clock::processor_time(),
-            real_time: seen.tally.urgency == Some(clock::Urgency::RealTime),
+            real_time: stats.tally.scheduling == Some(clock::Scheduling::RealTime),
         }
     }
 }
 
-/// For what share of the time that the pacing thread spun its processor was taken from it.
-pub fn spun_taken_share(sight: &Sight) -> f64 {
-    sight.spun_taken.0 as f64 / (sight.spun.0.max(1)) as f64
+/// The share of its spinning time in which the pacing thread was preempted.
+pub fn preempted_share(stats: &ServerStats) -> f64 {
+    stats.spun_preempted.0 as f64 / (stats.spun.0.max(1)) as f64
 }
 
-/// What a server has used of the processor, as a share of one over `span`.
-pub fn processor_share(before: &Sight, after: &Sight, span: Nanos) -> f64 {
+/// The processor time that a server used between two reports, as a share of `span`.
+pub fn processor_share(before: &ServerStats, after: &ServerStats, span: Nanos) -> f64 {
     after.processor.saturating_sub(before.processor).0 as f64 / (span.0.max(1)) as f64
 }

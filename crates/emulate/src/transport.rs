@@ -1,12 +1,13 @@
-//! The ways between the kernel and a server, and which one a host has.
+//! The transports between the kernel and a server, and which one a host has.
 
 use crate::EmulateError;
 use host::{Host, UBLK_TAGS_MAX, fuse_uring_missing, ublk_missing};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::Path, str::FromStr};
+use strum::VariantArray;
 
 /// How the kernel's requests reach a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 pub enum Transport {
     /// A ublk device: the kernel hands each request to the server itself (Linux 6.0).
     #[serde(rename = "ublk")]
@@ -15,22 +16,20 @@ pub enum Transport {
     /// (Linux 6.14).
     #[serde(rename = "fuse-uring+loop")]
     FuseUring,
-    /// The same, and the server reads the requests.
+    /// The same, but the server reads the requests from /dev/fuse.
     #[serde(rename = "fuse+loop")]
     Fuse,
 }
 
-/// A loop device has so many tags (loop.hw_queue_depth): what a deeper model could take beyond them
-/// never reaches it.
+/// The tags of a loop device (loop.hw_queue_depth). Documented: kernel-parameters.txt.
 const LOOP_TAGS: u32 = 128;
 
 impl Transport {
-    /// All.
-    pub const ALL: [Transport; 3] = [Transport::Ublk, Transport::Fuse, Transport::FuseUring];
+    /// All of them.
+    pub const ALL: &'static [Transport] = Transport::VARIANTS;
 
-    /// The one that was asked for; else ublk where the host has it, and FUSE where it has not (over
-    /// io_uring only when asked: the kernel has that switched off). An error says what this host lacks;
-    /// nothing is changed to find out.
+    /// The requested one; by default ublk, or FUSE on hosts without it (over io_uring only on request,
+    /// because the kernel has it disabled). An error says what this host lacks; checking changes nothing.
     pub fn choose(asked: Option<Transport>) -> Result<Transport, EmulateError> {
         if !rustix::process::geteuid().is_root() {
             return Err(cannot(
@@ -56,11 +55,11 @@ impl Transport {
             Transport::Fuse => return check_fuse(),
         };
         missing.map_or(Ok(()), |why| {
-            Err(cannot(&why, "leave --transport out, and what this host has carries it"))
+            Err(cannot(&why, "leave --transport out to use what this host has"))
         })
     }
 
-    /// How many of a model's commands it carries at once.
+    /// How many of a model's commands it passes at once.
     pub fn tags(self, model_depth: u32) -> u32 {
         match self {
             Transport::Ublk => model_depth.min(UBLK_TAGS_MAX),
@@ -118,11 +117,16 @@ impl fmt::Display for Transport {
     }
 }
 
+/// There is no transport of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("transport '{0}' is not known: use ublk, fuse or fuse-uring")]
+pub struct UnknownTransport(pub String);
+
 impl FromStr for Transport {
-    type Err = String;
-    fn from_str(word: &str) -> Result<Self, String> {
-        let named = Transport::ALL.into_iter().find(|it| it.to_string() == word);
-        named.ok_or_else(|| format!("'{word}' is no transport: take ublk, fuse or fuse-uring"))
+    type Err = UnknownTransport;
+    fn from_str(word: &str) -> Result<Self, UnknownTransport> {
+        let named = Transport::ALL.iter().copied().find(|it| it.to_string() == word);
+        named.ok_or_else(|| UnknownTransport(word.to_owned()))
     }
 }
 
@@ -131,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ublk_carries_what_a_loop_device_cannot() {
+    fn ublk_passes_more_than_a_loop_device() {
         for (depth, loops, ublks) in [(64, 64, 64), (256, 128, 256), (10_000, 128, 4096)] {
             assert_eq!(Transport::Fuse.tags(depth), loops);
             assert_eq!(Transport::Ublk.tags(depth), ublks);
@@ -141,7 +145,7 @@ mod tests {
     #[test]
     fn words_are_read_as_they_are_written() {
         for transport in Transport::ALL {
-            assert_eq!(transport.to_string().parse(), Ok(transport));
+            assert_eq!(transport.to_string().parse(), Ok(*transport));
         }
         assert!("loop".parse::<Transport>().is_err());
     }

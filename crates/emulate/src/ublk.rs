@@ -1,8 +1,9 @@
 //! The tags of a ublk device (Documentation/block/ublk.rst), each of which brings a request.
 
 use crate::{
-    filesystem::REQUEST_MAX,
-    queue::{Asked, Mapping, Port, Slip},
+    filesystem::MAX_REQUEST,
+    mailbox::Answer,
+    queue::{Asked, Mapping, QueueTransport},
 };
 use device::Op;
 use io_uring::{opcode, squeue::Entry128, types::Fd};
@@ -72,12 +73,12 @@ impl Tags {
     pub fn open(index: u32, tags: u32, encoded: bool) -> io::Result<Tags> {
         let file = open(index)?;
         let descriptors = descriptors(&file, tags)?;
-        let buffers = Mapping::of_memory(tags as usize * REQUEST_MAX.0 as usize)?;
+        let buffers = Mapping::of_memory(tags as usize * MAX_REQUEST.0 as usize)?;
         Ok(Tags { descriptors, buffers, file, tags, encoded })
     }
 
-    fn command(&self, number: u8, slip: Slip) -> Entry128 {
-        let Slip { tag, result } = slip;
+    fn command(&self, number: u8, answer: Answer) -> Entry128 {
+        let Answer { tag, result } = answer;
         let address = self.buffer(tag) as u64;
         let command = Command { queue: 0, tag: tag as u16, result, address };
         // SAFETY: 16 bytes of integers without gaps.
@@ -87,22 +88,22 @@ impl Tags {
     }
 }
 
-impl Port for Tags {
+impl QueueTransport for Tags {
     fn tags(&self) -> u32 {
         self.tags
     }
 
     fn first(&mut self, tag: u32) -> Entry128 {
-        self.command(IO_FETCH_REQ, Slip { tag, result: 0 })
+        self.command(IO_FETCH_REQ, Answer { tag, result: 0 })
     }
 
-    fn answer(&mut self, slip: Slip) -> Entry128 {
-        self.command(IO_COMMIT_AND_FETCH_REQ, slip)
+    fn answer(&mut self, answer: Answer) -> Entry128 {
+        self.command(IO_COMMIT_AND_FETCH_REQ, answer)
     }
 
     fn accept(&mut self, tag: u32) -> Asked {
         let first: *const Descriptor = self.descriptors.start.as_ptr().cast();
-        // SAFETY: the kernel keeps one for each tag, and wrote this one before it told us.
+        // SAFETY: there is one for each tag, and the kernel wrote this one before it completed the command.
         let request = unsafe { first.add(tag as usize).read_volatile() };
         match asked(request.op_flags) {
             // Its place is sector -1.
@@ -119,7 +120,7 @@ impl Port for Tags {
 
     fn buffer(&self, tag: u32) -> *mut u8 {
         // SAFETY: there is one for each tag.
-        unsafe { self.buffers.start.as_ptr().add(tag as usize * REQUEST_MAX.0 as usize) }
+        unsafe { self.buffers.start.as_ptr().add(tag as usize * MAX_REQUEST.0 as usize) }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use clap::{Args, builder::BoolishValueParser};
-use emulate::{DataPlace, EmulateError, Emulation, Sight, Transport, Wanted};
+use emulate::{DataPlace, EmulateError, Emulation, ServerStats, Transport, Wanted};
 use host::{Changes, Host};
 use list::Record;
 use report::{EmulatedDevice, EmulatedSecond};
@@ -78,7 +78,7 @@ impl EmulateArgs {
     fn wanted(&self) -> anyhow::Result<Wanted> {
         Ok(Wanted {
             program: std::env::current_exe().context("cannot find this program's own file")?,
-            words: vec![emulate::SERVER_WORD.to_owned()],
+            arguments: vec![emulate::SERVER_VERB.to_owned()],
             profile: self.what.clone(),
             seed: self.seed,
             size: self.size,
@@ -159,11 +159,11 @@ impl EmulateArgs {
     }
 }
 
-/// Exit code 2 for what somebody wrote wrong.
+/// Exit code 2 for usage errors.
 fn explain(error: EmulateError) -> anyhow::Error {
-    match error {
-        EmulateError::Usage(text) => usage(text),
-        other => other.into(),
+    match error.is_usage() {
+        true => usage(error.to_string()),
+        false => error.into(),
     }
 }
 
@@ -175,7 +175,7 @@ fn introduction(emulation: &Emulation) -> String {
     let device = EmulatedDevice {
         size: emulation.size,
         title: &emulation.profile.title,
-        transport: emulation.way(),
+        transport: emulation.describe_transport(),
         model_depth: emulation.model_depth,
         depth: emulation.depth,
         spins: emulation.spins,
@@ -186,7 +186,7 @@ fn introduction(emulation: &Emulation) -> String {
 /// Shows what the device does, each second, where somebody looks.
 fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
     let shown = std::io::stderr().is_terminal();
-    let mut before = emulation.look().map_err(explain)?;
+    let mut before = emulation.stats().map_err(explain)?;
     let mut at = Instant::now();
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
@@ -195,7 +195,7 @@ fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
         }
         let span = at.elapsed();
         at = Instant::now();
-        let now = emulation.look().map_err(explain)?;
+        let now = emulation.stats().map_err(explain)?;
         if shown {
             say::aside(&format!("\r\x1b[K{}", live_line(&before, &now, span)));
         }
@@ -208,7 +208,7 @@ fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
 }
 
 /// One second of a device, in a line.
-fn live_line(before: &Sight, now: &Sight, span: Duration) -> String {
+fn live_line(before: &ServerStats, now: &ServerStats, span: Duration) -> String {
     let seconds = span.as_secs_f64().max(1e-9);
     let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
     let (new, old) = (&now.requests, &before.requests);

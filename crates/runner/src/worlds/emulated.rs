@@ -10,7 +10,7 @@ use super::real::{RealSession, RealTarget};
 use crate::{Options, Session, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
-use emulate::{DataPlace, EmulateError, Emulation, SERVER_WORD, Transport, Wanted};
+use emulate::{DataPlace, EmulateError, Emulation, SERVER_VERB, Transport, Wanted};
 use host::{Changes, Host, Setting};
 use pacing::Pacing;
 use plan::{Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, Refusal, SizeLimit};
@@ -137,7 +137,7 @@ impl<'a> EmulatedSession<'a> {
         let words: Vec<String> = std::env::args().collect();
         let wanted = Wanted {
             program: std::env::current_exe().map_err(WorldError::fatal)?,
-            words: vec![SERVER_WORD.to_owned()],
+            arguments: vec![SERVER_VERB.to_owned()],
             profile: world.name.clone(),
             seed: plan.seed,
             size: None,
@@ -379,9 +379,9 @@ fn level(value: impl ToString) -> Level {
 }
 
 fn explain(error: EmulateError) -> WorldError {
-    match error {
-        EmulateError::Usage(_) => WorldError::usage(error),
-        other => WorldError::fatal(other),
+    match error.is_usage() {
+        true => WorldError::usage(error),
+        false => WorldError::fatal(error),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::SECOND;
 use crate::Watcher;
-use emulate::{EmulateError, Emulation, Sight, processor_share, spun_taken_share};
+use emulate::{EmulateError, Emulation, ServerStats, preempted_share, processor_share};
 use plan::Plan;
 use record::{Event, LateCompletions, LateStatistic, Measurement, Trial, TrialId, Warning};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use workload::{Live, Phase};
 pub struct Pacing<'a> {
     emulation: &'a mut Emulation,
     watcher: &'a mut dyn Watcher,
-    before: Option<Sight>,
+    before: Option<ServerStats>,
     samples: Vec<BTreeMap<String, f64>>,
     failed: Option<EmulateError>,
 }
@@ -21,7 +21,7 @@ pub struct Pacing<'a> {
 /// How a trial was paced.
 pub struct Paced {
     /// Of all of its measured part.
-    pub last: Sight,
+    pub last: ServerStats,
     samples: Vec<BTreeMap<String, f64>>,
 }
 
@@ -35,15 +35,15 @@ impl<'a> Pacing<'a> {
     pub fn end(self) -> Result<Paced, EmulateError> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(Paced { last: self.emulation.look()?, samples: self.samples }),
+            None => Ok(Paced { last: self.emulation.stats()?, samples: self.samples }),
         }
     }
 
     fn look(&mut self, phase: Phase) -> Result<(), EmulateError> {
-        let sight = self.emulation.look()?;
+        let sight = self.emulation.stats()?;
         if phase == Phase::WarmUp {
             // Only what is measured is to count.
-            self.emulation.forget()?;
+            self.emulation.reset_stats()?;
         }
         self.samples.push(values(self.before.as_ref(), &sight));
         self.before = Some(sight);
@@ -68,7 +68,7 @@ fn mean_idle(measurement: &Measurement) -> Option<f64> {
 }
 
 /// By the names in docs/design/emulated.md.
-fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
+fn values(before: Option<&ServerStats>, now: &ServerStats) -> BTreeMap<String, f64> {
     let late = &now.lateness;
     let mut values = BTreeMap::from([
         (counters::EMULATE_LATE_MEAN.id.to_owned(), late.mean.as_micros_f64()),
@@ -78,12 +78,12 @@ fn values(before: Option<&Sight>, now: &Sight) -> BTreeMap<String, f64> {
         (counters::EMULATE_RESPONSE_MEAN.id.to_owned(), late.response_mean.as_micros_f64()),
         (counters::EMULATE_RESPONSE_P99.id.to_owned(), late.response_p99.as_micros_f64()),
         (counters::EMULATE_DEPTH.id.to_owned(), f64::from(now.outstanding)),
-        (counters::EMULATE_DEPTH_MAX.id.to_owned(), f64::from(now.most_outstanding)),
+        (counters::EMULATE_DEPTH_MAX.id.to_owned(), f64::from(now.max_outstanding)),
         (counters::EMULATE_BUSY_DRIVES.id.to_owned(), f64::from(now.busy)),
         (counters::EMULATE_DIRTY.id.to_owned(), now.dirty.0 as f64 / (1 << 20) as f64),
     ]);
     if now.spun > Nanos::ZERO {
-        values.insert(counters::EMULATE_TAKEN.id.to_owned(), 100.0 * spun_taken_share(now));
+        values.insert(counters::EMULATE_TAKEN.id.to_owned(), 100.0 * preempted_share(now));
     }
     if let Some(before) = before {
         let share = processor_share(before, now, SECOND);
@@ -103,7 +103,7 @@ impl Paced {
             },
             late: too_late.late,
             response: too_late.response,
-            cpu_taken: (self.last.spun > Nanos::ZERO).then(|| spun_taken_share(&self.last)),
+            cpu_taken: (self.last.spun > Nanos::ZERO).then(|| preempted_share(&self.last)),
         })
     }
 
@@ -153,7 +153,11 @@ mod tests {
 
     #[test]
     fn a_void_trial_tells_how_much_of_the_processor_was_taken() {
-        let mut last = Sight { spun: Nanos(1_000), spun_taken: Nanos(125), ..Sight::default() };
+        let mut last = ServerStats {
+            spun: Nanos(1_000),
+            spun_preempted: Nanos(125),
+            ..ServerStats::default()
+        };
         last.lateness.completions = 1;
         let mut paced = Paced { last, samples: Vec::new() };
         assert_eq!(paced.too_late(0.03), None, "nothing was late");
