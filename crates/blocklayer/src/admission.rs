@@ -15,7 +15,7 @@ const BATCH_REQUESTS: u32 = 32;
 /// … within this time.
 const BATCH_TIME: Nanos = Nanos::from_millis(20);
 
-/// Counts what is allocated by class, and who sleeps for more.
+/// Counts allocated requests by class, and queues the tasks that wait for one.
 #[derive(Debug)]
 pub(crate) struct Admission {
     rule: Rule,
@@ -23,26 +23,26 @@ pub(crate) struct Admission {
     full: [bool; 2],
     congested: [bool; 2],
     batchers: BTreeMap<u32, Batch>,
-    /// In the pool a queue for each class; for tags the first alone.
+    /// Waiting tasks: in the pool one queue for each class; for tags the first queue alone.
     waiters: [VecDeque<Asks>; 2],
-    /// Named in an outcome and not yet back.
+    /// Woken, and not yet back.
     woken: Vec<Asks>,
-    /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
-    sleepers: f64,
+    /// The share of freed tags that go to waiting tasks, while there are any.
+    waiters_share: f64,
     race: Stream,
-    /// When sleepers take what nobody else took.
+    /// When waiting tasks take the tags that nobody else took.
     late: Option<Nanos>,
 }
 
 #[derive(Debug)]
 enum Rule {
-    /// The pool of the single-queue era, so many for each of two classes.
+    /// The request pool of the single-queue block layer: this many for each of two classes.
     Pool(u32),
     /// blk-mq.
     Tags(Tags),
 }
 
-/// What a request has of it.
+/// A request's allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     class: u8,
@@ -55,16 +55,16 @@ struct Batch {
     until: Nanos,
 }
 
-/// Who asks for a request.
+/// A task that asks for a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asks {
     pub class: u8,
     pub process: u32,
-    /// The scheduler wants it although the pool is full.
+    /// The scheduler wants the request although the pool is full.
     pub must: bool,
-    /// How many tags it may choose from (blk-mq).
+    /// From how many tags it may choose (blk-mq).
     pub limit: u32,
-    /// It slept for a request and was woken.
+    /// It waited for a request and was woken.
     pub woken: bool,
 }
 
@@ -74,12 +74,11 @@ impl Admission {
             false => Rule::Pool(config.nr_requests),
             true => Rule::Tags(Tags::of(config)),
         };
-        Self::with(rule, config.sleepers, config.seed)
+        Self::with(rule, config.tag_waiters_share, config.seed)
     }
 
-    /// `sleepers`: of the tags that come back while somebody sleeps for one, the part that sleepers
-    /// get.
-    fn with(rule: Rule, sleepers: f64, seed: u64) -> Self {
+    /// `waiters_share`: the share of freed tags that go to waiting tasks.
+    fn with(rule: Rule, waiters_share: f64, seed: u64) -> Self {
         Admission {
             rule,
             count: [0; 3],
@@ -88,7 +87,7 @@ impl Admission {
             batchers: BTreeMap::new(),
             waiters: Default::default(),
             woken: Vec::new(),
-            sleepers,
+            waiters_share,
             race: Stream::new(seed, "who gets a tag"),
             late: None,
         }
@@ -104,14 +103,14 @@ impl Admission {
         self.congested.get(class as usize).copied().unwrap_or(false)
     }
 
-    /// If this process was named as woken and comes back now: what it asked for when it fell asleep. Its
-    /// bio is not tried for merging again: its task slept inside the allocation.
+    /// What a woken process asked for when it began to wait; `None` if it was not woken. Its bio is not
+    /// tried for merging again: its task waited inside the allocation.
     pub fn returns(&mut self, process: u32) -> Option<Asks> {
         let at = self.woken.iter().position(|asks| asks.process == process);
         at.map(|at| self.woken.remove(at))
     }
 
-    /// Takes a request, if there is one.
+    /// Allocates a request, if there is one.
     pub fn take(&mut self, asks: Asks, now: Nanos) -> Option<Grant> {
         let tag = match &mut self.rule {
             Rule::Pool(n) => {
@@ -124,7 +123,7 @@ impl Admission {
         Some(Grant { class: asks.class, tag })
     }
 
-    /// Who was refused sleeps.
+    /// Queues a task that was refused.
     pub fn sleep(&mut self, asks: Asks) {
         self.queue(asks.class).push_back(asks);
     }
@@ -174,7 +173,7 @@ impl Admission {
         self.batchers.insert(process, batch);
     }
 
-    /// A batcher whose time is over may still take its first.
+    /// A batcher whose time has expired may still take its first.
     fn may_batch(&self, asks: Asks, now: Nanos) -> bool {
         asks.woken
             || self
@@ -183,7 +182,7 @@ impl Admission {
                 .is_some_and(|b| b.left == BATCH_REQUESTS || (b.left > 0 && now < b.until))
     }
 
-    /// Gives a request back, and names who may try again.
+    /// Frees a request, and wakes who may try again.
     pub fn give_back(&mut self, grant: Grant, now: Nanos, woken: &mut Vec<u32>) {
         let class = usize::from(grant.class);
         self.count[class] -= 1;
@@ -208,26 +207,26 @@ impl Admission {
         }
     }
 
-    /// A tag that came back is anybody's: sleepers are woken, and on another processor those who were
-    /// told of the completion go on to their next request. Who wins is chance. Of all tags sleepers
-    /// get a part: who may have few meets fewer of these chances, and so as much better ones; what is
-    /// then still missing gets who asks anew just then.
+    /// A freed tag is contended: waiting tasks are woken, while on another processor the task whose request
+    /// completed issues its next one. Chance decides. Of all tags, waiting tasks get their share; a task
+    /// that may use few tags competes for fewer of them, and so wins each more often. What a share of the
+    /// few cannot provide goes to the task at the head of the queue.
     fn race_for(&mut self, tag: u32, now: Nanos, woken: &mut Vec<u32>) {
         let (Rule::Tags(tags), Some(front)) = (&self.rule, self.waiters[0].front()) else { return };
         let first = self.waiters[0].iter().position(|asks| tags.may_have(tag, asks.limit));
         let limit = first.map_or(front.limit, |first| self.waiters[0][first].limit);
         let few = f64::from(limit) / f64::from(self.allocated() + 1);
         let chance = match (first, tags.is_few(limit)) {
-            (Some(_), false) => self.sleepers,
-            (Some(_), true) => self.sleepers / few,
-            (None, _) => self.sleepers - few,
+            (Some(_), false) => self.waiters_share,
+            (Some(_), true) => self.waiters_share / few,
+            (None, _) => self.waiters_share - few,
         };
         let who = first.unwrap_or(0);
         if self.race.unit() >= chance {
             self.late = self.late.or(Some(now + LATE));
-            // Woken, and too late: it sleeps again behind the others.
-            let loser = self.waiters[0].remove(who);
-            self.waiters[0].extend(loser);
+            // Woken too late: it waits again behind the others.
+            let late_waiter = self.waiters[0].remove(who);
+            self.waiters[0].extend(late_waiter);
             return;
         }
         self.wake(0, who, woken);
@@ -236,13 +235,13 @@ impl Admission {
         }
     }
 
-    /// When [`take_what_is_left`](Self::take_what_is_left) has to be asked.
+    /// When [`wake_for_untaken`](Self::wake_for_untaken) has to be called.
     pub fn next_event(&self) -> Option<Nanos> {
         self.late
     }
 
-    /// Names the sleepers who get tags that nobody took, if it is time.
-    pub fn take_what_is_left(&mut self, now: Nanos, woken: &mut Vec<u32>) {
+    /// Wakes the tasks that get the tags nobody took, if it is time.
+    pub fn wake_for_untaken(&mut self, now: Nanos, woken: &mut Vec<u32>) {
         if self.late.is_some_and(|late| late <= now)
             && let Rule::Tags(tags) = &self.rule
         {
@@ -252,13 +251,13 @@ impl Admission {
         }
     }
 
-    /// Whether someone sleeps and nobody is on the way.
-    pub fn sleepers_need_a_nudge(&self) -> bool {
+    /// Whether tasks wait and none has been woken.
+    pub fn waiters_need_a_wakeup(&self) -> bool {
         self.woken.is_empty() && self.waiters.iter().any(|waiting| !waiting.is_empty())
     }
 
-    /// Wakes one where nobody else would: a woken task may have found its place without a request.
-    pub fn nudge(&mut self, woken: &mut Vec<u32>) {
+    /// Wakes one where nobody else would: the task woken last may have merged its bio, and freed no tag.
+    pub fn wake_one(&mut self, woken: &mut Vec<u32>) {
         for class in 0..self.waiters.len() {
             let room = match self.rule {
                 Rule::Pool(n) => self.count[class] < n,
@@ -341,9 +340,9 @@ mod tests {
         assert!(pool.take(Asks { woken: true, ..asks(2) }, now).is_some());
     }
 
-    /// Two tags, both out, and sleepers 10, 11 … for more.
-    fn full(sleepers: f64) -> Admission {
-        let mut tags = Admission::with(Rule::Tags(Tags::new(2, 2)), sleepers, 0);
+    /// Two tags, both taken, and tasks 10, 11 … that wait.
+    fn full(waiters_share: f64) -> Admission {
+        let mut tags = Admission::with(Rule::Tags(Tags::new(2, 2)), waiters_share, 0);
         assert!((0..2).all(|_| tags.take(asks(1), Nanos::ZERO).is_some()));
         for sleeper in 10..1010 {
             assert!(tags.take(asks(sleeper), Nanos::ZERO).is_none());
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn sleepers_get_their_part_of_the_tags_and_who_loses_sleeps_behind_the_others() {
+    fn waiters_get_their_share_and_late_ones_wait_behind_the_others() {
         let mut tags = full(0.2);
         let mut woken = Vec::new();
         for _ in 0..2000 {
@@ -372,16 +371,16 @@ mod tests {
     }
 
     #[test]
-    fn what_no_newcomer_takes_goes_to_sleepers() {
+    fn tags_that_nobody_takes_go_to_waiters() {
         let mut tags = full(0.0);
         let mut woken = Vec::new();
         tags.give_back(had(0), Nanos::ZERO, &mut woken);
         tags.give_back(had(1), Nanos(5), &mut woken);
         assert_eq!((woken.len(), tags.next_event()), (0, Some(LATE)));
         assert!(tags.take(asks(1), Nanos(6)).is_some(), "a newcomer");
-        tags.take_what_is_left(Nanos(7), &mut woken);
+        tags.wake_for_untaken(Nanos(7), &mut woken);
         assert!(woken.is_empty(), "too early");
-        tags.take_what_is_left(LATE, &mut woken);
+        tags.wake_for_untaken(LATE, &mut woken);
         assert_eq!(
             (woken, tags.next_event()),
             (vec![12], None),
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn who_slept_for_one_of_few_tags_gets_no_other() {
+    fn a_waiter_for_few_tags_gets_no_other() {
         let limited = |process| Asks { limit: 1, ..asks(process) };
         let mut tags = Admission::with(Rule::Tags(Tags::new(256, 256)), 0.0, 0);
         for _ in 0..9 {
@@ -401,12 +400,12 @@ mod tests {
         let mut woken = Vec::new();
         tags.give_back(had(5), Nanos::ZERO, &mut woken);
         assert!(woken.is_empty(), "no race for another's tag");
-        tags.take_what_is_left(LATE, &mut woken);
+        tags.wake_for_untaken(LATE, &mut woken);
         let again = tags.returns(2).expect("woken in vain");
         assert_eq!((again.limit, tags.take(again, LATE)), (1, None));
         tags.sleep(again);
         tags.give_back(had(0), LATE, &mut woken);
-        tags.take_what_is_left(LATE + LATE, &mut woken);
+        tags.wake_for_untaken(LATE + LATE, &mut woken);
         assert_eq!(woken, [2, 2]);
         let again = tags.returns(2).expect("woken for its tag");
         assert_eq!(tags.take(again, LATE), Some(had(0)));

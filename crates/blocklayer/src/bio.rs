@@ -3,7 +3,7 @@
 use device::{Op, Path};
 use units::{Nanos, Sectors};
 
-/// The scheduling class of who asks (`ionice -c`).
+/// An I/O scheduling class (`ionice -c`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IoClass {
     /// Before all others.
@@ -11,14 +11,14 @@ pub enum IoClass {
     /// The default.
     #[default]
     BestEffort,
-    /// Only when nobody else wants the device.
+    /// Served only when the device is otherwise idle.
     Idle,
 }
 
-/// Who asks: an I/O context and its priority.
+/// An I/O context and its priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The I/O context, usually one task. Its number is a name: it may be any.
+    /// The I/O context, usually one task; any number.
     pub process: u32,
     /// Its class.
     pub class: IoClass,
@@ -39,7 +39,7 @@ impl Context {
 /// split, as filesystems do. A larger one is passed on whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bio {
-    /// The caller's name for it, which comes back in [`BioDone`].
+    /// The caller's id for it, returned in [`BioDone`].
     pub id: u64,
     /// What to do.
     pub op: Op,
@@ -47,12 +47,12 @@ pub struct Bio {
     pub start: Sectors,
     /// How many; ignored for a flush.
     pub count: Sectors,
-    /// Somebody waits for it (REQ_SYNC): reads that are not read-ahead, O_DIRECT and O_SYNC writes.
+    /// A task waits for it (REQ_SYNC): reads that are not read-ahead, O_DIRECT and O_SYNC writes.
     /// Schedulers count every read as sync whatever this says; it matters to plugging in 2.6.
     pub sync: bool,
     /// Force unit access. In 2.6 this makes the write a barrier.
     pub fua: bool,
-    /// Who asks.
+    /// Its context.
     pub context: Context,
 }
 
@@ -67,54 +67,52 @@ impl Bio {
     }
 }
 
-/// What became of a bio that was handed over.
+/// The result of submitting a bio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a bio that must wait has to be submitted again"]
 pub enum Submitted {
     /// The layer has it.
     Accepted,
-    /// There is no free request. The task sleeps (its plug is flushed already); when its process is
-    /// named in [`Outcome::woken`] it submits the same bio again. There is one entry for each
-    /// `MustWait`.
+    /// There is no free request. The task sleeps (its plug is flushed already); when [`Outcome::woken`]
+    /// contains its process, it submits the same bio again. There is one entry for each `MustWait`.
     MustWait,
 }
 
-/// A bio that is done, with the stations of its life.
+/// A completed bio, with the times of its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BioDone {
     /// The bio's id.
     pub id: u64,
-    /// What it asked.
+    /// Its operation.
     pub op: Op,
     /// Its first sector.
     pub start: Sectors,
     /// Its size.
     pub count: Sectors,
-    /// Whose it was.
+    /// Its process.
     pub process: u32,
-    /// When it was accepted. Time slept for a request before that is the caller's to know.
+    /// When it was accepted; excludes the time slept for a request before.
     pub queued: Nanos,
     /// When its request went to the device.
     pub dispatched: Nanos,
     /// When the device began to work on it: [`device::Completion::began`].
     pub began: Nanos,
-    /// When it was done.
+    /// When it completed.
     pub at: Nanos,
-    /// It joined a request that was already there.
+    /// It was merged into an existing request.
     pub merged: bool,
     /// The size of the request it was part of, in sectors.
     pub request_count: Sectors,
-    /// What served it.
+    /// How the device served it.
     pub path: Path,
 }
 
 /// What happened during [`advance`](crate::BlockLayer::advance), in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Bios that are done.
+    /// Completed bios.
     pub done: Vec<BioDone>,
-    /// Processes that slept for a request and may submit the same bio again; one entry for each
-    /// sleep.
+    /// Processes that slept for a request and may submit their bio again; one entry for each sleep.
     pub woken: Vec<u32>,
 }
 

@@ -25,20 +25,20 @@ pub struct Config {
     pub rotational: bool,
     /// Hardware queues; several make the plug list longer and `none` the default (6.12).
     pub hardware_queues: u32,
-    /// Of the tags that come back while somebody sleeps for one, the part that sleepers get, 0 to 1:
-    /// a race between processors, which no model runs. None: what was seen under the scheduler.
-    pub sleepers: Option<f64>,
-    /// Of that race's chance.
+    /// The share of freed tags, 0 to 1, that go to waiting tasks while there are any: it stands for a race
+    /// between processors. `None`: what was observed under the scheduler.
+    pub tag_waiters_share: Option<f64>,
+    /// Seed of that race.
     pub seed: u64,
     /// `queue/nomerges`: 0 all merging, 1 only with the last request, 2 none.
     pub nomerges: u8,
     /// `queue/max_sectors_kb`; None: the kernel's default.
     pub max_sectors_kb: Option<u32>,
-    /// Schedulers sort by sector. No kernel can be without: switched off, whatever would be the
-    /// nearest or the next in sector order is the oldest, to show what sorting does.
+    /// Schedulers sort by sector. No kernel can do without; switched off, the oldest request takes the
+    /// place of the nearest or next in sector order, which shows the effect of sorting.
     pub sorting: bool,
-    /// Schedulers keep the device for a process that has nothing queued. Switched off, none of them
-    /// idles, and cfq of 2.6.18 goes on to the next process while the last one's I/O is out.
+    /// Schedulers idle the device for a process that has nothing queued. Switched off, none of them idles,
+    /// and cfq of 2.6.18 switches to the next process while I/O of the last one is outstanding.
     pub waiting: bool,
 }
 
@@ -54,7 +54,7 @@ impl Config {
             one_beyond: !kernel.multi_queue(),
             rotational: true,
             hardware_queues: 1,
-            sleepers: None,
+            tag_waiters_share: None,
             seed: 0,
             nomerges: 0,
             max_sectors_kb: None,
@@ -106,9 +106,12 @@ impl Config {
             one_beyond: self.one_beyond && !self.kernel.multi_queue(),
             rotational: self.rotational,
             hardware_queues: self.hardware_queues.max(1),
-            sleepers: match self.sleepers.unwrap_or_else(|| default_tag_waiters_share(scheduler)) {
+            tag_waiters_share: match self
+                .tag_waiters_share
+                .unwrap_or_else(|| default_tag_waiters_share(scheduler))
+            {
                 part if (0.0..=1.0).contains(&part) => part,
-                value => return Err(ConfigError::Sleepers { value: value.to_string() }),
+                value => return Err(ConfigError::TagWaitersShare { value: value.to_string() }),
             },
             seed: self.seed,
             nomerges: self.nomerges,
@@ -194,14 +197,14 @@ impl Config {
     }
 }
 
-/// The part of returning tags that sleepers got on 6.18 before a slow disk, in round figures: 0.085 under none, 0.09
-/// under kyber, 0.17 under mq-deadline, 0.024 under bfq.
+/// The share of freed tags that waiting tasks got on 6.18 before a slow disk. Observed: 0.085 under none,
+/// 0.09 under kyber, 0.17 under mq-deadline, 0.024 under bfq; here in round figures.
 fn default_tag_waiters_share(scheduler: SchedulerKind) -> f64 {
     match scheduler {
         SchedulerKind::Bfq => 0.02,
         SchedulerKind::MqDeadline => 0.17,
         SchedulerKind::None | SchedulerKind::Kyber => 0.09,
-        // They have a pool, whose own rule decides.
+        // Unused: the request pool has a rule of its own.
         SchedulerKind::Noop
         | SchedulerKind::Deadline
         | SchedulerKind::Anticipatory
@@ -237,7 +240,7 @@ impl Tunables {
     }
 }
 
-/// A [`Config`] that was found good, with all defaults filled in.
+/// A checked [`Config`] with all defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolved {
     /// Which kernel's block layer.
@@ -256,9 +259,9 @@ pub struct Resolved {
     pub rotational: bool,
     /// Hardware queues.
     pub hardware_queues: u32,
-    /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
-    pub sleepers: f64,
-    /// Of that race's chance.
+    /// The share of freed tags that go to waiting tasks.
+    pub tag_waiters_share: f64,
+    /// Seed of that race.
     pub seed: u64,
     /// 0 all merging, 1 only with the last request, 2 none.
     pub nomerges: u8,
@@ -273,7 +276,7 @@ pub struct Resolved {
 /// What is wrong with a [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// No kernel has it.
+    /// No kernel has such a scheduler.
     #[error("{error}; kernel {kernel} has {has}")]
     UnknownScheduler {
         /// Its name, and a similar one.
@@ -284,13 +287,13 @@ pub enum ConfigError {
         /// The kernel level.
         kernel: &'static str,
     },
-    /// This kernel does not have it, others do.
+    /// Another kernel has the scheduler, this one does not.
     #[error(
         "kernel {kernel} has no scheduler '{scheduler}': it is in {levels}; choose one of these \
          kernels or one of {has}"
     )]
     SchedulerNotHere {
-        /// What was asked for.
+        /// The requested value.
         scheduler: SchedulerKind,
         /// The kernel level.
         kernel: &'static str,
@@ -305,11 +308,11 @@ pub enum ConfigError {
          default {default} ({why})"
     )]
     NrRequests {
-        /// What was asked for.
+        /// The requested value.
         value: u32,
-        /// The least.
+        /// The smallest value.
         min: u32,
-        /// The most.
+        /// The largest value.
         max: u32,
         /// The default.
         default: u32,
@@ -326,7 +329,7 @@ pub enum ConfigError {
         match .nearest { Some(nearest) => format!(", did you mean '{nearest}'?"), None => String::new() }
     )]
     UnknownTunable {
-        /// What was asked for.
+        /// The requested value.
         name: String,
         /// The scheduler.
         scheduler: SchedulerKind,
@@ -345,38 +348,38 @@ pub enum ConfigError {
     TunableRange {
         /// The tunable.
         name: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: u64,
         /// Its unit.
         unit: Unit,
         /// The scheduler.
         scheduler: SchedulerKind,
-        /// The least.
+        /// The smallest value.
         min: u64,
-        /// The most.
+        /// The largest value.
         max: u64,
         /// The default.
         default: u64,
     },
-    /// A driver that may send nothing.
-    #[error("the device's queue depth is 0: nothing could ever be sent; use 1 or more")]
+    /// The device takes no commands.
+    #[error("the device's queue depth is 0: no request could be sent; use 1 or more")]
     NoDepth,
-    /// A part that is none.
-    #[error("sleepers get a part of returning tags of 0 to 1, not {value}")]
-    Sleepers {
-        /// What was asked for.
+    /// A share out of range.
+    #[error("the share of freed tags that waiting tasks get is {value}: use 0 to 1")]
+    TagWaitersShare {
+        /// The requested value.
         value: String,
     },
     /// nomerges has three values.
     #[error("nomerges {value} is out of range: 0 (merge), 1 (only with the last) or 2 (never)")]
     NoMerges {
-        /// What was asked for.
+        /// The requested value.
         value: u8,
     },
     /// max_sectors_kb out of range.
     #[error("max_sectors_kb {value} is out of range: 4 to 32767 KiB, default {default}")]
     MaxSectors {
-        /// What was asked for.
+        /// The requested value.
         value: u32,
         /// The kernel's default.
         default: u32,

@@ -28,7 +28,7 @@ pub struct BlockLayer<D: Device + ?Sized = dyn Device> {
     pub(crate) last_merge: Option<Rq>,
     /// The dispatch list: decided, in order, before anything the scheduler holds.
     ready: VecDeque<Rq>,
-    /// The one that the driver took and found the device full.
+    /// The request that the driver took before it found the device full.
     held: Option<Rq>,
     in_driver: u32,
     pub(crate) queued: u32,
@@ -39,7 +39,7 @@ pub struct BlockLayer<D: Device + ?Sized = dyn Device> {
     flushes: Flushes,
     barrier: Option<Barrier>,
     timer: Option<Nanos>,
-    /// Woken outside of `advance`, told at the next.
+    /// Processes woken outside of `advance`, reported by the next.
     pub(crate) owed: Vec<u32>,
     pub(crate) now: Nanos,
     pub(crate) ledger: Ledger,
@@ -85,7 +85,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         })
     }
 
-    /// What the settings came to.
+    /// The settings in effect.
     pub fn config(&self) -> &Resolved {
         &self.config
     }
@@ -100,7 +100,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         &self.device
     }
 
-    /// The device below, to be looked at in its own ways. Do not submit to it.
+    /// The device below, for inspection. Do not submit to it.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -110,7 +110,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         &self.ledger.counters
     }
 
-    /// A look from outside.
+    /// The state of queue and device.
     pub fn view(&self) -> LayerView {
         LayerView { queued: self.queued, in_driver: self.in_driver, device: self.device.view() }
     }
@@ -136,8 +136,8 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.take_in(bio, true, now)
     }
 
-    /// The same for a task that goes on without a free request (REQ_NOWAIT): after `MustWait` nobody
-    /// sleeps, and nobody is woken for it.
+    /// The same for a task that does not wait for a request (REQ_NOWAIT): after `MustWait` it is not
+    /// woken.
     pub fn try_submit(&mut self, bio: Bio, now: Nanos) -> Submitted {
         self.take_in(bio, false, now)
     }
@@ -156,8 +156,8 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             self.ledger.counters.merges[index(bio.op)] += 1;
             return Submitted::Accepted;
         }
-        // A task that sleeps for a tag chooses from as many as when it fell asleep. (Seen on 6.18 in the
-        // kernel's own trace, of bfq.)
+        // A task that waited for a tag keeps the limit it had when it began to wait. Observed: block
+        // tracepoints on 6.18, bfq.
         let now_asks = self.asks(&bio);
         let asks =
             woken.map_or(now_asks, |slept| Asks { woken: true, limit: slept.limit, ..now_asks });
@@ -194,7 +194,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         }
     }
 
-    /// When something next happens by itself; None when nothing will before the next submission.
+    /// When the next event is; `None` if there is none before the next submission.
     #[inline]
     pub fn next_event(&self) -> Option<Nanos> {
         let mut next = self.device.next_event().unwrap_or(Nanos::MAX);
@@ -207,14 +207,14 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         (next != Nanos::MAX).then_some(next.max(self.now))
     }
 
-    /// Lets everything happen that is due until `now`, and adds to `outcome` what came of it.
+    /// Processes all events until `now`, and adds their results to `outcome`.
     ///
-    /// Whoever must answer completions in time (closed loops) advances to each `next_event`.
+    /// A caller that must react to completions in time (closed loops) advances to each `next_event`.
     pub fn advance(&mut self, now: Nanos, outcome: &mut Outcome) {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.pass(at);
             outcome.woken.append(&mut self.owed);
-            self.admission.take_what_is_left(at, &mut outcome.woken);
+            self.admission.wake_for_untaken(at, &mut outcome.woken);
             let mut run = false;
             if self.device.next_event().is_some_and(|event| event <= at) {
                 let mut completions = std::mem::take(&mut self.completions);
@@ -224,7 +224,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
                     run = true;
                 }
                 self.completions = completions;
-                // A completion runs the queue, plugged or not.
+                // A completion runs the queue even if it is plugged.
                 run.then(|| self.queue_plug.until = None);
             }
             if self.queue_plug.until.is_some_and(|until| until <= at) {
@@ -234,8 +234,8 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             if run || self.timer.is_some_and(|timer| timer <= at) {
                 self.dispatch(at);
             }
-            if self.admission.sleepers_need_a_nudge() {
-                self.admission.nudge(&mut outcome.woken);
+            if self.admission.waiters_need_a_wakeup() {
+                self.admission.wake_one(&mut outcome.woken);
             }
         }
         self.pass(now);
@@ -275,7 +275,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         Asks { class, process: bio.context.process, must, limit, woken: false }
     }
 
-    /// 3.10 on: to the task's own list, which is flushed when it is long or its last is large.
+    /// Since 3.10: adds to the task's own list, which is flushed when it is long or its last request large.
     fn plug(&mut self, rq: Rq, bio: &Bio, now: Nanos) {
         let process = bio.context.process;
         let list = self.task_plugs.list(process);
@@ -286,7 +286,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.task_plugs.push(process, rq);
     }
 
-    /// Moves a task's list to the scheduler; whether there was one.
+    /// Moves a task's list to the scheduler; returns whether there was one.
     fn flush_plug(&mut self, process: u32, now: Nanos) -> bool {
         let Some(mut list) = self.task_plugs.take(process) else { return false };
         if !self.config.kernel.multi_queue() && self.config.sorting {
@@ -301,7 +301,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         true
     }
 
-    /// Before 3.10: an empty queue is plugged; four requests or a sync one open it.
+    /// Before 3.10: an empty queue is plugged; four requests or a sync one unplug it.
     fn insert_into_plugged_queue(&mut self, rq: Rq, bio: &Bio, now: Nanos) {
         let empty = self.scheduler.as_ref().is_none_or(|s| s.is_empty()) && self.ready.is_empty();
         if empty && self.queue_plug.until.is_none() {
@@ -332,7 +332,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         }
     }
 
-    /// Gives the driver what it has room for.
+    /// Sends the driver as many requests as it has room for.
     fn dispatch(&mut self, now: Nanos) {
         if self.queue_plug.until.is_some() {
             return;
@@ -373,7 +373,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
                 Some(rq)
             }
             Issue::WaitUntil(at) => {
-                // A nanosecond of progress at least, or time would stand still.
+                // At least a nanosecond later, so that time advances.
                 self.timer = Some(at.max(now + Nanos(1)));
                 None
             }

@@ -108,7 +108,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             Side::Latter => (rq, other),
             Side::Former => (other, rq),
         };
-        let same_queue = self.requests[into].word == self.requests[gone].word;
+        let same_queue = self.requests[into].queue_index == self.requests[gone].queue_index;
         if !same_queue || !self.requests.join_fits(into, gone, &self.limits) {
             return;
         }

@@ -5,7 +5,7 @@ use crate::bio::{Bio, BioDone, Context};
 use device::{Completion, Op};
 use units::{Nanos, Sectors};
 
-/// A request's name: its place in [`Requests`].
+/// A request's index in [`Requests`].
 pub type Rq = u32;
 
 /// No request, no bio.
@@ -33,22 +33,22 @@ pub struct Request {
     pub start: u64,
     /// How many sectors.
     pub count: u64,
-    /// Somebody waits for it.
+    /// A task waits for it (REQ_SYNC).
     pub sync: bool,
     /// Force unit access.
     pub fua: bool,
-    /// Who asked first.
+    /// The context of its first bio.
     pub context: Context,
-    /// When it was given to the scheduler, or to the plug before.
+    /// When it was queued, in the plug or the scheduler.
     pub queued: Nanos,
     /// When it went to the driver.
     pub dispatched: Nanos,
     /// The scheduler's own: by when it should start.
     pub deadline: Nanos,
-    /// The scheduler's own: which of its queues.
-    pub word: u32,
+    /// The scheduler's own: the index of its queue.
+    pub queue_index: u32,
     pub(crate) place: Place,
-    /// What it has of the admission; a flush has nothing.
+    /// Its allocation; a flush needs none.
     pub(crate) grant: Option<Grant>,
     segments: u32,
     first_bio: u32,
@@ -127,7 +127,7 @@ impl Requests {
             queued: now,
             dispatched: now,
             deadline: Nanos::MAX,
-            word: 0,
+            queue_index: 0,
             place: Place::Plug,
             grant,
             segments: segments(&bio),

@@ -8,20 +8,20 @@ use units::Nanos;
 /// What a scheduler answers when the driver has room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issue {
-    /// Send this one. The scheduler has forgotten it, but for its completion.
+    /// Send this request. The scheduler will see it again only when it completes.
     Send(Rq),
-    /// It waits on purpose; ask again then, or when something arrives or completes.
+    /// It idles; ask again then, or when a request arrives or completes.
     WaitUntil(Nanos),
-    /// It has nothing to send before something arrives or completes.
+    /// It has nothing to send before a request arrives or completes.
     Nothing,
 }
 
-/// What a scheduler answers when a full pool is asked for one more request.
+/// What a scheduler answers when a full pool is asked for another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MayQueue {
     /// The pool's own rules decide.
     Normal,
-    /// This one it wants now, although the pool is full.
+    /// Allocate it although the pool is full.
     Must,
 }
 
@@ -34,14 +34,14 @@ pub enum Side {
     Latter,
 }
 
-/// A scheduler: it is given requests, and says which goes next.
+/// A scheduler: it is given requests, and chooses which goes next.
 ///
 /// It may be asked to dispatch only when the driver has room. Requests are named by [`Rq`];
-/// `deadline` and `word` of a [`Request`](crate::requests::Request) are its own to use.
+/// `deadline` and `queue_index` of a [`Request`](crate::requests::Request) are its own to use.
 pub trait Scheduler: std::fmt::Debug + Send {
     /// A request comes in.
     fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
-    /// The driver has room: what goes next?
+    /// The driver has room: chooses the next request.
     fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue;
     /// A request that it issued is done.
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
@@ -74,12 +74,12 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests);
     /// `gone` is about to be joined to the end of `into`; both are held here. Forget `gone`.
     fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests);
-    /// Whether a full pool should make an exception for this one.
+    /// Whether a full pool should make an exception.
     fn may_queue(&self, _context: &Context, _op: Op, _sync: bool) -> MayQueue {
         MayQueue::Normal
     }
-    /// From how many of the scheduler's tags (blk-mq) this one may choose, who has so many requests in
-    /// its plug list.
+    /// From how many of the scheduler's tags (blk-mq) a task may choose that has `plugged` requests in its
+    /// plug list.
     fn tag_limit(&self, _class: TagClass, _context: &Context, _plugged: u32) -> u32 {
         u32::MAX
     }
@@ -87,12 +87,12 @@ pub trait Scheduler: std::fmt::Debug + Send {
     fn drain(&mut self, requests: &mut Requests, out: &mut Vec<Rq>);
 }
 
-/// What blk-mq's limits on scheduler tags tell apart.
+/// The kinds of requests that blk-mq's limits on scheduler tags distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagClass {
     /// Reads.
     Read = 0,
-    /// Writes that somebody waits for.
+    /// Writes that a task waits for.
     SyncWrite = 1,
     /// Everything else.
     Async = 2,

@@ -1,34 +1,34 @@
-//! blk-mq's tags: places in a map of words.
+//! blk-mq's tags: bits in a bitmap of several words.
 
 use crate::config::{Resolved, nr_requests_range};
 
-/// The most tags that a word of the map has.
-const WORD_MOST: u32 = 64;
-/// Where tags are few words are shorter, so that there are so many.
-const WORDS_LEAST: u32 = 4;
+/// The largest number of tags in a word of the bitmap.
+const MAX_WORD_TAGS: u32 = 64;
+/// With few tags words are shorter, so that there are at least this many.
+const MIN_WORDS: u32 = 4;
 
-/// The tags of a queue. Who may have only so many gets the lowest of each word, whoever has the others
-/// (Omar Sandoval, "sbitmap: add sbitmap_get_shallow() operation", 2017).
+/// The tags of a queue. A request with a limit gets only the lowest tags of each word, whoever holds the
+/// others. Documented: Omar Sandoval, "sbitmap: add sbitmap_get_shallow() operation", 2017.
 #[derive(Debug)]
 pub(crate) struct Tags {
     n: u32,
     word: u32,
     taken: Vec<u64>,
-    /// What came back last is looked at first.
+    /// The tag freed last, which is tried first.
     last: u32,
 }
 
 impl Tags {
-    /// Those of a queue with these settings.
+    /// The tags of a queue with these settings.
     pub fn of(config: &Resolved) -> Self {
-        let (usual, _) = nr_requests_range(config.kernel, config.scheduler, config.depth);
-        Tags::new(config.nr_requests, usual)
+        let (default, _) = nr_requests_range(config.kernel, config.scheduler, config.depth);
+        Tags::new(config.nr_requests, default)
     }
 
-    /// `n` tags in a map that was made for `n` or, where the kernel made it before it was told `n`,
-    /// for its `usual`.
-    pub fn new(n: u32, usual: u32) -> Self {
-        let word = word_of(n.max(usual));
+    /// `n` tags in a bitmap that was allocated for `n` or for the kernel's `default`, whichever is larger:
+    /// the kernel allocates it before nr_requests is set.
+    pub fn new(n: u32, default: u32) -> Self {
+        let word = tags_of_word(n.max(default));
         Tags { n, word, taken: vec![0; n.div_ceil(word) as usize], last: 0 }
     }
 
@@ -36,13 +36,13 @@ impl Tags {
         self.n
     }
 
-    /// The words of their map.
+    /// The words of their bitmap.
     pub fn words(&self) -> u32 {
         self.taken.len() as u32
     }
 
-    /// How many of a word's tags are for whom may have `limit` of all: the words share that, the first
-    /// ones have what is left over.
+    /// How many of a word's tags a request limited to `limit` tags may use: the limit divided over the
+    /// words, the first ones with the remainder.
     fn share(&self, word: usize, limit: u32) -> u32 {
         let (words, at) = (self.words(), word as u32);
         let there = (self.n - at * self.word).min(self.word);
@@ -52,13 +52,13 @@ impl Tags {
         }
     }
 
-    /// Those of them that are free, as bits.
+    /// The free ones among these, as bits.
     fn free_of(&self, word: usize, limit: u32) -> u64 {
         let others = u64::MAX.checked_shl(self.share(word, limit)).unwrap_or(0);
         !self.taken[word] & !others
     }
 
-    /// A free tag for whom may have `limit` of them.
+    /// Allocates a tag for a request limited to `limit` tags.
     pub fn take(&mut self, limit: u32) -> Option<u32> {
         let words = self.taken.len();
         let (first, from) = ((self.last / self.word) as usize, self.last % self.word);
@@ -94,10 +94,10 @@ impl Tags {
     }
 }
 
-/// How many tags a word of a map for `n` has.
-fn word_of(n: u32) -> u32 {
-    let mut word = WORD_MOST;
-    while n >= WORDS_LEAST && WORDS_LEAST * word > n {
+/// How many tags a word of a bitmap for `n` tags has.
+fn tags_of_word(n: u32) -> u32 {
+    let mut word = MAX_WORD_TAGS;
+    while n >= MIN_WORDS && MIN_WORDS * word > n {
         word /= 2;
     }
     word

@@ -11,7 +11,7 @@ use device::{
     disk::{DiskSpec, Policy},
     profile::Kind,
 };
-use simulate::{Spec, Stack, TURNAROUND_USUAL};
+use simulate::{DEFAULT_TURNAROUND, Spec, Stack};
 use std::{sync::atomic::AtomicBool, time::Instant};
 use units::Nanos;
 use workload::{Job, Workload};
@@ -39,7 +39,7 @@ fn run(case: &Case, seconds: f64) -> (f64, f64) {
         span: device.capacity(),
         warmup: Nanos::from_secs(1),
         measure: Nanos::from_secs_f64(seconds),
-        turnaround: TURNAROUND_USUAL,
+        turnaround: DEFAULT_TURNAROUND,
         seed: 1,
         replay: None,
         log_requests: 0,

@@ -76,7 +76,7 @@ const RING_WORKERS: u32 = 8;
 
 /// How a client of the direct path waits for free requests.
 #[derive(Debug)]
-pub(crate) enum Sleeping {
+pub(crate) enum TagWait {
     /// io_submit(2), or a read or write itself: the client sleeps, and hands over nothing meanwhile.
     Itself {
         /// It does now.
@@ -92,28 +92,28 @@ pub(crate) enum Sleeping {
     },
 }
 
-impl Sleeping {
+impl TagWait {
     /// By the way in which a client of such a kernel has several operations outstanding.
     fn of(kernel: Kernel, depth: u32) -> Self {
         match kernel.multi_queue() && depth > 1 {
-            true => Sleeping::Workers { asleep: 0, waiting: VecDeque::new() },
-            false => Sleeping::Itself { asleep: false },
+            true => TagWait::Workers { asleep: 0, waiting: VecDeque::new() },
+            false => TagWait::Itself { asleep: false },
         }
     }
 
     /// Whether the client can begin nothing.
-    pub fn holds_up(&self) -> bool {
-        matches!(self, Sleeping::Itself { asleep: true })
+    pub fn blocks_client(&self) -> bool {
+        matches!(self, TagWait::Itself { asleep: true })
     }
 
     /// Whether an operation is tried without sleeping first.
     pub fn tries(&self) -> bool {
-        matches!(self, Sleeping::Workers { .. })
+        matches!(self, TagWait::Workers { .. })
     }
 
     /// An operation found no free request: whether a worker takes it, and may sleep for it.
     pub fn worker_for(&mut self, slot: u32) -> bool {
-        let Sleeping::Workers { asleep, waiting } = self else { return true };
+        let TagWait::Workers { asleep, waiting } = self else { return true };
         let free = *asleep < RING_WORKERS;
         match free {
             true => *asleep += 1,
@@ -124,7 +124,7 @@ impl Sleeping {
 
     /// Somebody sleeps for a request.
     pub fn begin(&mut self) {
-        if let Sleeping::Itself { asleep } = self {
+        if let TagWait::Itself { asleep } = self {
             *asleep = true;
         }
     }
@@ -132,11 +132,11 @@ impl Sleeping {
     /// An operation that slept is handed over: the next for its worker.
     pub fn end(&mut self) -> Option<u32> {
         match self {
-            Sleeping::Itself { asleep } => {
+            TagWait::Itself { asleep } => {
                 *asleep = false;
                 None
             }
-            Sleeping::Workers { asleep, waiting } => {
+            TagWait::Workers { asleep, waiting } => {
                 let next = waiting.pop_front();
                 *asleep -= u32::from(next.is_none());
                 next
@@ -156,7 +156,7 @@ pub(crate) struct Client {
     /// Slots of operations that may begin.
     pub free: Vec<u32>,
     /// Who waits when there is no free request.
-    pub sleeping: Sleeping,
+    pub sleeping: TagWait,
     /// Will be looked at at its next arrival.
     pub armed: bool,
     /// Waits to be looked at now.
@@ -218,7 +218,7 @@ impl Operation {
 }
 
 /// All clients of a spec, with their operations' slots.
-pub(crate) struct Crowd {
+pub(crate) struct ClientTable {
     pub clients: Vec<Client>,
     pub operations: Vec<Operation>,
     pub rules: Vec<Rules>,
@@ -226,10 +226,11 @@ pub(crate) struct Crowd {
     pub contexts: u32,
 }
 
-impl Crowd {
+impl ClientTable {
     pub fn of(spec: &Spec) -> Self {
         let jobs = [Some(&spec.workload.job), spec.workload.background.as_ref()];
-        let mut crowd = Crowd { clients: vec![], operations: vec![], rules: vec![], contexts: 0 };
+        let mut table =
+            ClientTable { clients: vec![], operations: vec![], rules: vec![], contexts: 0 };
         for (at, job) in jobs.into_iter().flatten().enumerate() {
             let role = if at == 0 { "measured" } else { "background" };
             let raw = spec.stack.filesystem.is_none();
@@ -247,11 +248,11 @@ impl Crowd {
                 (clients, rate) = (spec.workload.clients(), spec.workload.rate());
                 rules.open = rate.is_some();
             }
-            crowd.rules.push(rules);
+            table.rules.push(rules);
             let job = Job { clients, rate, depth, ..job.clone() };
-            crowd.join(at, role, &job, spec);
+            table.join(at, role, &job, spec);
         }
-        crowd
+        table
     }
 
     fn join(&mut self, at: usize, role: &str, job: &Job, spec: &Spec) {
@@ -275,7 +276,7 @@ impl Crowd {
                     .rate
                     .map(|rate| Schedule::new(rate, place, Nanos::ZERO, stream("arrivals"))),
                 free: (first..first + job.depth).rev().collect(),
-                sleeping: Sleeping::of(spec.queue.kernel, job.depth),
+                sleeping: TagWait::of(spec.queue.kernel, job.depth),
                 armed: false,
                 under_way: false,
                 ready: false,

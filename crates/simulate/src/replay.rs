@@ -17,14 +17,14 @@ pub struct ReplaySpec<'a> {
 }
 
 /// Processes that are told apart; those beyond share their places.
-pub(crate) const PROCESSES_MOST: u32 = 4096;
+pub(crate) const MAX_PROCESSES: u32 = 4096;
 
 /// Requests outstanding of all processes together at most: beyond this, an open replay waits, and
 /// its response times count on.
-const SLOTS_MOST: u32 = 1 << 16;
+const MAX_SLOTS: u32 = 1 << 16;
 
 /// Samples of counters that a replay may always have: an hour of seconds.
-const SAMPLES_LEAST: u64 = 3600;
+const MIN_SAMPLES: u64 = 3600;
 
 /// A longer replay may have one sample more for so many requests: one costs about 2 KB of memory.
 const REQUESTS_A_SAMPLE: u64 = 128;
@@ -35,21 +35,21 @@ impl ReplaySpec<'_> {
     pub(crate) fn sampling_step(&self) -> Nanos {
         let entries = &self.trace.entries;
         let length_s = entries.last().map_or(0, |last| last.at.0 / 1_000_000_000);
-        let samples = SAMPLES_LEAST + entries.len() as u64 / REQUESTS_A_SAMPLE;
+        let samples = MIN_SAMPLES + entries.len() as u64 / REQUESTS_A_SAMPLE;
         Nanos::from_secs(length_s.div_ceil(samples).max(1))
     }
 
     /// How many clients replay it.
     pub(crate) fn clients(&self) -> u32 {
-        self.trace.processes.clamp(1, PROCESSES_MOST)
+        self.trace.processes.clamp(1, MAX_PROCESSES)
     }
 
     /// Requests that each client may have outstanding.
     pub(crate) fn slots(&self) -> u32 {
         let most = match self.mode {
             ReplayMode::Closed => 1,
-            ReplayMode::Asap => self.outstanding.clamp(1, SLOTS_MOST / self.clients()),
-            ReplayMode::Open => (SLOTS_MOST / self.clients()).max(1),
+            ReplayMode::Asap => self.outstanding.clamp(1, MAX_SLOTS / self.clients()),
+            ReplayMode::Open => (MAX_SLOTS / self.clients()).max(1),
         };
         most.min(self.trace.entries.len() as u32).max(1)
     }

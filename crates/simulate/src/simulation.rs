@@ -3,7 +3,7 @@
 mod beginning;
 mod ending;
 
-use crate::client::Crowd;
+use crate::client::ClientTable;
 use crate::counters::Sampling;
 use crate::database::Server;
 use crate::events::EventKind;
@@ -90,7 +90,7 @@ pub fn run_striped<D: Device + ?Sized>(
             });
         }
     }
-    simulation.go_on_to_the_end(stop, each_second)?;
+    simulation.run_to_end(stop, each_second)?;
     Ok(simulation.result())
 }
 
@@ -106,7 +106,7 @@ enum Wait {
 struct Simulation<'a, D: Device + ?Sized> {
     spec: &'a Spec<'a>,
     machine: Machine<D>,
-    crowd: Crowd,
+    table: ClientTable,
     waits: BinaryHeap<Reverse<(Nanos, u64, Wait)>>,
     sequence: u64,
     /// Clients that may be able to begin something now.
@@ -134,12 +134,12 @@ struct Simulation<'a, D: Device + ?Sized> {
 
 impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     fn new(spec: &'a Spec<'a>, volume: Volume<D>) -> Self {
-        let crowd = Crowd::of(spec);
-        let slots = crowd.operations.iter();
+        let table = ClientTable::of(spec);
+        let slots = table.operations.iter();
         let contexts: Vec<_> =
-            slots.map(|slot| crowd.clients[slot.client as usize].context).collect();
+            slots.map(|slot| table.clients[slot.client as usize].context).collect();
         let mut machine = Machine::new(volume, spec, &contexts);
-        if crowd.rules.iter().any(|rules| rules.calls) {
+        if table.rules.iter().any(|rules| rules.calls) {
             machine.start_threads();
         }
         let jobs = [Some(&spec.workload.job), spec.workload.background.as_ref()];
@@ -160,8 +160,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         Simulation {
             tallies,
             first_client: vec![0, clients],
-            ready: Vec::with_capacity(crowd.clients.len()),
-            crowd,
+            ready: Vec::with_capacity(table.clients.len()),
+            table,
             prepared: Vec::new(),
             waits: BinaryHeap::new(),
             sequence: 0,
@@ -186,7 +186,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.clock.end
     }
 
-    fn go_on_to_the_end(
+    fn run_to_end(
         &mut self,
         stop: &AtomicBool,
         each_second: &mut dyn FnMut(&Progress),
@@ -241,7 +241,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     }
 
     fn start_clients(&mut self) {
-        let clients = self.crowd.clients.len() as u32;
+        let clients = self.table.clients.len() as u32;
         let mut start = Stream::new(self.spec.seed, "start");
         for client in 0..clients {
             match clients > 1 && self.replay.is_none() {
@@ -292,7 +292,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
 
     #[inline]
     fn make_ready(&mut self, client: u32) {
-        let ready = &mut self.crowd.clients[client as usize].ready;
+        let ready = &mut self.table.clients[client as usize].ready;
         if !*ready {
             *ready = true;
             self.ready.push(client);
@@ -304,14 +304,14 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     fn settle(&mut self) {
         self.machine.settle();
         while let Some(slot) = self.machine.finished.pop() {
-            let Some(operation) = self.crowd.operations.get_mut(slot as usize) else { continue };
+            let Some(operation) = self.table.operations.get_mut(slot as usize) else { continue };
             operation.failed |= self.machine.failed(slot);
             self.finish(slot, self.now);
         }
         while let Some((slot, took)) = self.machine.synced.pop() {
-            let Some(operation) = self.crowd.operations.get(slot as usize) else { continue };
-            let job = self.crowd.clients[operation.client as usize].job;
-            if self.measuring && self.crowd.rules[job].flush_is_call {
+            let Some(operation) = self.table.operations.get(slot as usize) else { continue };
+            let job = self.table.clients[operation.client as usize].job;
+            if self.measuring && self.table.rules[job].flush_is_call {
                 self.tallies[job].count_sync(took);
             }
         }
@@ -332,7 +332,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.waits.pop();
             match wait {
                 Wait::Arrival(client) => {
-                    self.crowd.clients[client as usize].armed = false;
+                    self.table.clients[client as usize].armed = false;
                     self.make_ready(client);
                 }
                 Wait::Turnaround(slot) => self.free(slot),
@@ -342,19 +342,19 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
 
     #[inline]
     fn free(&mut self, slot: u32) {
-        let client = self.crowd.operations[slot as usize].client;
-        self.crowd.clients[client as usize].free.push(slot);
+        let client = self.table.operations[slot as usize].client;
+        self.table.clients[client as usize].free.push(slot);
         self.make_ready(client);
     }
 
     /// A sleeper of a context goes on where it stopped.
     fn wake(&mut self, context: u32) {
         let Some(mut slot) = self.machine.wake(context) else { return };
-        let at = self.crowd.operations[slot as usize].client;
+        let at = self.table.operations[slot as usize].client;
         while self.hand_over(slot, true) {
-            let operation = &self.crowd.operations[slot as usize];
+            let operation = &self.table.operations[slot as usize];
             self.sampling.slept(self.now - operation.slept);
-            let sleeping = &mut self.crowd.clients[at as usize].sleeping;
+            let sleeping = &mut self.table.clients[at as usize].sleeping;
             if sleeping.tries() && self.measuring {
                 self.punted += operation.sectors * 512;
             }
@@ -373,7 +373,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             self.machine.watch_read(bio.at - bio.queued);
         }
         let Some(slot) = self.machine.complete(bio) else { return };
-        let operation = &mut self.crowd.operations[slot as usize];
+        let operation = &mut self.table.operations[slot as usize];
         operation.failed |= bio.path == Path::OutOfRange;
         operation.pieces -= 1;
         if operation.preflush {
@@ -382,8 +382,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             }
             return;
         }
-        let client = &mut self.crowd.clients[operation.client as usize];
-        let rules = &self.crowd.rules[client.job];
+        let client = &mut self.table.clients[operation.client as usize];
+        let rules = &self.table.rules[client.job];
         if operation.pieces > 0 || operation.handed < operation.sectors {
             return;
         }
@@ -405,8 +405,8 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
     }
 
     fn flush(&mut self, slot: u32, since: Nanos) {
-        let operation = &mut self.crowd.operations[slot as usize];
-        let client = &self.crowd.clients[operation.client as usize];
+        let operation = &mut self.table.operations[slot as usize];
+        let client = &self.table.clients[operation.client as usize];
         if !operation.preflush {
             operation.flushing = Some(since);
         }
@@ -430,9 +430,9 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.machine.hash.add(at, EventKind::Finished, u64::from(slot));
         self.operations += 1;
         self.sampling.operation();
-        let operation = &mut self.crowd.operations[slot as usize];
+        let operation = &mut self.table.operations[slot as usize];
         operation.busy = false;
-        let job = self.crowd.clients[operation.client as usize].job;
+        let job = self.table.clients[operation.client as usize].job;
         let tally = &mut self.tallies[job];
         if operation.failed {
             if self.measuring {

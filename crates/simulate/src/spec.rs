@@ -10,10 +10,10 @@ use workload::Workload;
 /// A client's time between a completion and its next request when nothing is said: an interrupt, a
 /// wake-up, a return from one system call and the way into the next. An assumption: 5 to 20 µs are
 /// usual.
-pub const TURNAROUND_USUAL: Nanos = Nanos::from_micros(10);
+pub const DEFAULT_TURNAROUND: Nanos = Nanos::from_micros(10);
 
 /// A smaller page cache would be full of a single read-ahead.
-pub const PAGE_CACHE_LEAST: Bytes = Bytes::from_mib(16);
+pub const MIN_PAGE_CACHE: Bytes = Bytes::from_mib(16);
 
 /// One trial.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub enum SimulateError {
     #[error(transparent)]
     Refused(#[from] plan::Refusal),
     /// A page cache that is too small to simulate.
-    #[error("a page cache of {0} is too small: use at least {PAGE_CACHE_LEAST}")]
+    #[error("a page cache of {0} is too small: use at least {MIN_PAGE_CACHE}")]
     PageCache(Bytes),
     /// The span.
     #[error("a span of {span} does not fit: the device has {capacity}; use a smaller size")]
@@ -112,7 +112,7 @@ pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
             return Err(SimulateError::Block { block: job.block_size, span });
         }
     }
-    if spec.stack.page_cache < PAGE_CACHE_LEAST {
+    if spec.stack.page_cache < MIN_PAGE_CACHE {
         return Err(SimulateError::PageCache(spec.stack.page_cache));
     }
     Database::of(spec.workload).map_err(|message| plan::Refusal::Workload { message }.into())

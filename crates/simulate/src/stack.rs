@@ -5,10 +5,10 @@ use plan::{Filesystem, FilesystemKind, Mechanism, Refusal, Without};
 use units::{Bytes, Nanos, Sectors};
 
 /// The page cache when nothing is said: as in the published filesystem measurements of 2012.
-pub const PAGE_CACHE_USUAL: Bytes = Bytes::from_gib(8);
+pub const DEFAULT_PAGE_CACHE: Bytes = Bytes::from_gib(8);
 
 /// `read_ahead_kb` when nothing is said: Linux's.
-pub const READ_AHEAD_USUAL: Bytes = Bytes::from_kib(128);
+pub const DEFAULT_READ_AHEAD: Bytes = Bytes::from_kib(128);
 
 /// What lies between clients and block layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +29,8 @@ impl Default for Stack {
     /// A raw device below the usual page cache.
     fn default() -> Self {
         Stack {
-            page_cache: PAGE_CACHE_USUAL,
-            read_ahead: READ_AHEAD_USUAL,
+            page_cache: DEFAULT_PAGE_CACHE,
+            read_ahead: DEFAULT_READ_AHEAD,
             wbt: Nanos::ZERO,
             filesystem: None,
             without: Without::default(),

@@ -1,13 +1,13 @@
-//! A way between block layer and device that takes time, such as that to an emulated device's server.
+//! A delay between block layer and device that takes time, such as that to an emulated device's server.
 
 use device::{Completion, Device, Op, Request, View};
 use random::Stream;
 use std::collections::{BTreeMap, VecDeque};
 use units::{Nanos, Sectors};
 
-/// How long a way is.
+/// How long a delay is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct TransportDelay {
     /// There and back, at best: half of it in each direction.
     pub round_trip: Nanos,
     /// What comes on top by chance. Nothing overtakes.
@@ -18,7 +18,7 @@ pub struct Way {
     pub every: Nanos,
     /// What writes take in addition: their data are copied there.
     pub write: Nanos,
-    /// The least time between two requests on their way.
+    /// The least time between two requests on their delay.
     pub gap: Nanos,
 }
 
@@ -28,7 +28,7 @@ pub enum Chance {
     /// Exponential with this mean, half of it in each direction.
     Exponential(Nanos),
     /// As it was measured: the quantiles of [`CHANCES`], with a straight line between two; of one
-    /// half of the requests on the way there, of the other on the way back.
+    /// half of the requests on the delay there, of the other on the delay back.
     Measured([Nanos; CHANCES.len()]),
 }
 
@@ -42,7 +42,7 @@ impl Default for Chance {
 }
 
 impl Chance {
-    /// Of one request: on the way there, and on the way back.
+    /// Of one request: on the delay there, and on the delay back.
     fn draw(&self, stream: &mut Stream) -> (Nanos, Nanos) {
         match self {
             Chance::Exponential(Nanos::ZERO) => (Nanos::ZERO, Nanos::ZERO),
@@ -67,20 +67,20 @@ fn measured(times: &[Nanos; CHANCES.len()], at: f64) -> Nanos {
     *from + Nanos((part * to.saturating_sub(*from).0 as f64) as u64)
 }
 
-/// A device behind a way: requests reach it later, and so do completions their host.
+/// A device behind a delay: requests reach it later, and so do completions their host.
 #[derive(Debug)]
 pub struct Transport {
     device: Box<dyn Device>,
-    way: Way,
+    delay: TransportDelay,
     /// From the host to the device, at best.
     there: Nanos,
     chance: Stream,
     /// When the last request came.
     last: Option<Nanos>,
-    /// When the way is free for the next.
+    /// When the delay is free for the next.
     free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
-    /// What those on their way, or in the device, will meet by chance on the way back.
+    /// What those on their delay, or in the device, will meet by chance on the delay back.
     returns: BTreeMap<u64, Nanos>,
     leaving: VecDeque<Completion>,
     scratch: Vec<Completion>,
@@ -88,11 +88,11 @@ pub struct Transport {
 
 impl Transport {
     /// `device` behind `way`; what is random comes from `seed`.
-    pub fn new(device: Box<dyn Device>, way: Way, seed: u64) -> Transport {
+    pub fn new(device: Box<dyn Device>, delay: TransportDelay, seed: u64) -> Transport {
         Transport {
             device,
-            way,
-            there: Nanos(way.round_trip.0 / 2),
+            delay,
+            there: Nanos(delay.round_trip.0 / 2),
             chance: Stream::new(seed, "transport"),
             last: None,
             free: Nanos::ZERO,
@@ -105,10 +105,10 @@ impl Transport {
 
     /// What a request that comes now meets by chance, there and back.
     fn chance(&mut self, now: Nanos) -> (Nanos, Nanos) {
-        let every = self.way.every;
+        let every = self.delay.every;
         let since = self.last.replace(now).map_or(every, |last| now - last);
         match since >= every || self.chance.unit() * (every.0 as f64) < since.0 as f64 {
-            true => self.way.jitter.draw(&mut self.chance),
+            true => self.delay.jitter.draw(&mut self.chance),
             false => (Nanos::ZERO, Nanos::ZERO),
         }
     }
@@ -125,9 +125,9 @@ impl Transport {
 impl Device for Transport {
     fn submit(&mut self, request: Request, now: Nanos) {
         let begins = now.max(self.free);
-        self.free = begins + self.way.gap;
+        self.free = begins + self.delay.gap;
         let before = self.arriving.back().map_or(Nanos::ZERO, |(at, _)| *at);
-        let copying = if request.op == Op::Write { self.way.write } else { Nanos::ZERO };
+        let copying = if request.op == Op::Write { self.delay.write } else { Nanos::ZERO };
         let (there, back) = self.chance(now);
         if back > Nanos::ZERO {
             self.returns.insert(request.id, back);
@@ -151,7 +151,7 @@ impl Device for Transport {
                 let completion = self.scratch[nth];
                 let before = self.leaving.back().map_or(Nanos::ZERO, |completion| completion.at);
                 let chance = self.returns.remove(&completion.id).unwrap_or(Nanos::ZERO);
-                let back = self.way.round_trip - self.there + chance;
+                let back = self.delay.round_trip - self.there + chance;
                 self.leaving.push_back(Completion {
                     submitted: completion.submitted.saturating_sub(self.there),
                     at: before.max(completion.at + back),
@@ -211,30 +211,30 @@ mod tests {
     #[test]
     fn a_way_adds_its_round_trip_and_moves_nothing_else() {
         let disk = || profile::find("hdd-15k").unwrap().build(1).unwrap();
-        let way = Nanos::from_micros(25);
-        let transport = |way| times(Box::new(Transport::new(disk(), way, 1)));
-        let behind = transport(Way { round_trip: way, ..Way::default() });
+        let delay = Nanos::from_micros(25);
+        let transport = |delay| times(Box::new(Transport::new(disk(), delay, 1)));
+        let behind = transport(TransportDelay { round_trip: delay, ..TransportDelay::default() });
         let expected: Vec<_> =
-            behind.iter().map(|(id, at)| (*id, at.saturating_sub(way))).collect();
+            behind.iter().map(|(id, at)| (*id, at.saturating_sub(delay))).collect();
         let direct = times(disk());
         assert_eq!(expected.len(), direct.len());
         // The disk's rotation goes on while requests travel, so times move a little; not their sum.
         let last = |times: &[(u64, Nanos)]| times.last().unwrap().1.as_millis_f64();
         assert!((last(&expected) / last(&direct) - 1.0).abs() < 0.05);
-        assert_eq!(transport(Way::default()), direct);
+        assert_eq!(transport(TransportDelay::default()), direct);
     }
 
     #[test]
     fn a_write_takes_longer_than_a_read() {
-        let way = Way { write: Nanos::from_micros(30), ..Way::default() };
+        let delay = TransportDelay { write: Nanos::from_micros(30), ..TransportDelay::default() };
         let once = |op| {
             let device = profile::find("ssd-nvme").unwrap().build(1).unwrap();
-            let mut transport = Transport::new(device, way, 1);
+            let mut transport = Transport::new(device, delay, 1);
             let request = Request { op, ..Request::read(0, 0, 8) };
             transport.submit(request, Nanos::ZERO);
             transport.next_event().unwrap()
         };
-        assert_eq!(once(Op::Write), way.write);
+        assert_eq!(once(Op::Write), delay.write);
         assert_eq!(once(Op::Read), Nanos::ZERO);
     }
 
@@ -263,9 +263,9 @@ mod tests {
         }
     }
 
-    /// The mean time that this way takes of a request, where one comes each `apart`.
-    fn mean_us(way: Way, apart: Nanos) -> f64 {
-        let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+    /// The mean time that this delay takes of a request, where one comes each `apart`.
+    fn mean_us(delay: TransportDelay, apart: Nanos) -> f64 {
+        let mut transport = Transport::new(Box::new(Instant::default()), delay, 1);
         let mut done = Vec::new();
         let mut total = Nanos::ZERO;
         for nth in 0..20_000 {
@@ -282,10 +282,13 @@ mod tests {
     #[test]
     fn what_comes_sooner_than_where_jitter_was_measured_meets_it_as_much_more_rarely() {
         let micros = Nanos::from_micros;
-        let way =
-            Way { jitter: Chance::Exponential(micros(20)), every: micros(1000), ..Way::default() };
+        let delay = TransportDelay {
+            jitter: Chance::Exponential(micros(20)),
+            every: micros(1000),
+            ..TransportDelay::default()
+        };
         for (apart, expected) in [(5000, 20.0), (1000, 20.0), (250, 5.0)] {
-            let mean = mean_us(way, micros(apart));
+            let mean = mean_us(delay, micros(apart));
             assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
         }
     }
@@ -306,10 +309,10 @@ mod tests {
             + 0.001 * 400.0;
         let exponential = Chance::Exponential(Nanos::from_micros(20));
         for (jitter, expected) in [(exponential, 20.0), (Chance::Measured(times), measured)] {
-            let way = Way { jitter, ..Way::default() };
-            let mean = mean_us(way, Nanos::from_millis(1));
+            let delay = TransportDelay { jitter, ..TransportDelay::default() };
+            let mean = mean_us(delay, Nanos::from_millis(1));
             assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
-            let mut transport = Transport::new(Box::new(Instant::default()), way, 1);
+            let mut transport = Transport::new(Box::new(Instant::default()), delay, 1);
             (0..100).for_each(|nth| transport.submit(Request::read(nth, 0, 8), Nanos::ZERO));
             let mut done = Vec::new();
             while let Some(at) = transport.next_event() {

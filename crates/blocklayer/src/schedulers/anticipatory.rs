@@ -252,7 +252,7 @@ impl Anticipatory {
 
     fn send(&mut self, rq: Rq, requests: &Requests) {
         let request = &requests[rq];
-        let class = request.word as usize;
+        let class = request.queue_index as usize;
         self.trees[class].remove(request.start, rq);
         self.fifos[class].remove(&mut self.links, rq);
         self.position[class] = request.end();
@@ -275,7 +275,7 @@ impl Scheduler for Anticipatory {
     fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         let class = if requests[rq].sync { SYNC } else { ASYNC };
         let request = &mut requests[rq];
-        request.word = class as u32;
+        request.queue_index = class as u32;
         request.deadline = now + self.expire[class];
         let process = self.processes.entry(request.context.process).or_default();
         if class == SYNC {
@@ -333,7 +333,7 @@ impl Scheduler for Anticipatory {
             process.in_flight -= 1;
             process.last_done = Some(now);
         }
-        if request.word as usize != SYNC {
+        if request.queue_index as usize != SYNC {
             return;
         }
         if self.batch == SYNC && !self.draining && self.batch_ends.is_none() {
@@ -359,7 +359,7 @@ impl Scheduler for Anticipatory {
     }
 
     fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
-        let tree = &self.trees[requests[rq].word as usize];
+        let tree = &self.trees[requests[rq].queue_index as usize];
         match side {
             Side::Latter => tree.successor(requests[rq].start, rq),
             Side::Former => tree.predecessor(requests[rq].start, rq),
@@ -367,13 +367,13 @@ impl Scheduler for Anticipatory {
     }
 
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
-        let tree = &mut self.trees[requests[rq].word as usize];
+        let tree = &mut self.trees[requests[rq].queue_index as usize];
         tree.remove(old_start, rq);
         tree.insert(requests[rq].start, rq);
     }
 
     fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
-        let class = requests[gone].word as usize;
+        let class = requests[gone].queue_index as usize;
         self.trees[class].remove(requests[gone].start, gone);
         if requests[gone].deadline < requests[into].deadline {
             requests[into].deadline = requests[gone].deadline;

@@ -147,7 +147,7 @@ impl Kyber {
 impl Scheduler for Kyber {
     fn insert(&mut self, rq: Rq, requests: &mut Requests, _: Nanos) {
         let at = domain(requests[rq].op);
-        requests[rq].word = at as u32;
+        requests[rq].queue_index = at as u32;
         self.domains[at].fifo.push(&mut self.links, rq);
     }
 
@@ -178,7 +178,7 @@ impl Scheduler for Kyber {
 
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         let request = &requests[rq];
-        let domain = &mut self.domains[request.word as usize];
+        let domain = &mut self.domains[request.queue_index as usize];
         domain.in_flight -= 1;
         if let Some(target) = domain.target {
             domain.total.add(now - request.queued, target, now);
@@ -194,7 +194,7 @@ impl Scheduler for Kyber {
     }
 
     fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
-        let fifo = &self.domains[requests[rq].word as usize].fifo;
+        let fifo = &self.domains[requests[rq].queue_index as usize].fifo;
         match side {
             Side::Former => fifo.before(&self.links, rq),
             Side::Latter => fifo.after(&self.links, rq),
@@ -204,7 +204,7 @@ impl Scheduler for Kyber {
     fn moved(&mut self, _: Rq, _: u64, _: &mut Requests) {}
 
     fn absorbed(&mut self, _: Rq, gone: Rq, requests: &mut Requests) {
-        self.domains[requests[gone].word as usize].fifo.remove(&mut self.links, gone);
+        self.domains[requests[gone].queue_index as usize].fifo.remove(&mut self.links, gone);
     }
 
     fn tag_limit(&self, class: TagClass, _: &Context, _: u32) -> u32 {

@@ -106,7 +106,7 @@ impl MqDeadline {
     }
 
     fn class(&self, requests: &Requests, rq: Rq) -> &Class {
-        &self.classes[requests[rq].word as usize]
+        &self.classes[requests[rq].queue_index as usize]
     }
 }
 
@@ -114,8 +114,8 @@ impl Scheduler for MqDeadline {
     fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         let request = &mut requests[rq];
         request.deadline = now + self.expire[direction(request.op)];
-        request.word = request.context.class as u32;
-        let class = &mut self.classes[request.word as usize];
+        request.queue_index = request.context.class as u32;
+        let class = &mut self.classes[request.queue_index as usize];
         class.present += 1;
         class.queues.insert(rq, requests, &mut self.links);
     }
@@ -141,7 +141,7 @@ impl Scheduler for MqDeadline {
     }
 
     fn complete(&mut self, rq: Rq, requests: &mut Requests, _: Nanos) {
-        self.classes[requests[rq].word as usize].present -= 1;
+        self.classes[requests[rq].queue_index as usize].present -= 1;
     }
 
     fn len(&self) -> usize {
@@ -168,15 +168,15 @@ impl Scheduler for MqDeadline {
     }
 
     fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
-        requests[rq].word == bio.context.class as u32
+        requests[rq].queue_index == bio.context.class as u32
     }
 
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
-        self.classes[requests[rq].word as usize].queues.moved(rq, old_start, requests);
+        self.classes[requests[rq].queue_index as usize].queues.moved(rq, old_start, requests);
     }
 
     fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
-        let class = &mut self.classes[requests[gone].word as usize];
+        let class = &mut self.classes[requests[gone].queue_index as usize];
         class.present -= 1;
         class.queues.absorbed(into, gone, requests, &mut self.links);
     }

@@ -181,7 +181,7 @@ impl Queues {
         let q = self.find_or_make(&context, sync);
         let settings = self.settings;
         let request = &mut requests[rq];
-        request.word = q as u32;
+        request.queue_index = q as u32;
         request.deadline = now
             + match sync {
                 true => settings.fifo_expire_sync,
@@ -213,7 +213,7 @@ impl Queues {
     }
 
     fn remove(&mut self, rq: Rq, requests: &Requests) {
-        let queue = &mut self.all[requests[rq].word as usize];
+        let queue = &mut self.all[requests[rq].queue_index as usize];
         queue.sorted.remove(requests[rq].start, rq);
         queue.fifo.remove(&mut self.links, rq);
         self.held -= 1;
@@ -222,7 +222,7 @@ impl Queues {
     /// Takes a request out, to be sent.
     pub fn send(&mut self, rq: Rq, requests: &Requests) {
         self.remove(rq, requests);
-        let queue = &mut self.all[requests[rq].word as usize];
+        let queue = &mut self.all[requests[rq].queue_index as usize];
         queue.in_flight += 1;
         queue.sent += 1;
         self.in_flight += 1;
@@ -231,7 +231,7 @@ impl Queues {
     }
 
     pub fn complete(&mut self, rq: Rq, requests: &Requests, now: Nanos) -> Q {
-        let q = requests[rq].word as usize;
+        let q = requests[rq].queue_index as usize;
         let queue = &mut self.all[q];
         queue.in_flight -= 1;
         queue.last_done = Some(now);
@@ -288,7 +288,7 @@ impl Queues {
     }
 
     pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &Requests) {
-        let sorted = &mut self.all[requests[rq].word as usize].sorted;
+        let sorted = &mut self.all[requests[rq].queue_index as usize].sorted;
         sorted.remove(old_start, rq);
         sorted.insert(requests[rq].start, rq);
     }
@@ -299,7 +299,7 @@ impl Queues {
     }
 
     pub fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
-        let sorted = &self.all[requests[rq].word as usize].sorted;
+        let sorted = &self.all[requests[rq].queue_index as usize].sorted;
         match side {
             Side::Latter => sorted.successor(requests[rq].start, rq),
             Side::Former => sorted.predecessor(requests[rq].start, rq),

@@ -36,17 +36,18 @@ fn noop_keeps_the_order_and_merges() {
 #[test]
 fn none_passes_on() {
     let config = Config::new(Kernel::V6_12, 2).with_scheduler("none");
-    let config = Config { sleepers: Some(0.0), ..config };
+    let config = Config { tag_waiters_share: Some(0.0), ..config };
     let bios = at_zero(vec![read(0, 800, 1), read(1, 100, 2), read(2, 500, 3), read(3, 300, 4)]);
     let run = play(&config, Logger::new(2, ms(1)), &bios);
     // Two tags: the third and fourth sleep until the first two are done, and a moment longer, in which
     // somebody else might take them.
     assert_eq!(run.log, [(0, 800), (0, 100), (1035, 500), (1035, 300)]);
     assert_eq!(run.layer.counters().sleeps, 2);
-    let config = Config { sleepers: Some(1.0), ..config };
+    let config = Config { tag_waiters_share: Some(1.0), ..config };
     let run = play(&config, Logger::new(2, ms(1)), &bios);
     assert_eq!(run.log[2..], [(1000, 500), (1000, 300)]);
-    let error = BlockLayer::new(&Config { sleepers: Some(1.1), ..config }, Logger::new(2, ms(1)));
+    let error =
+        BlockLayer::new(&Config { tag_waiters_share: Some(1.1), ..config }, Logger::new(2, ms(1)));
     assert!(error.unwrap_err().to_string().contains("1.1"));
 }
 

@@ -16,8 +16,9 @@ use plan::{Cell, Factor, Intention, Level, Mechanism, Offer, Plan, Refusal, Size
 use record::{Caveat, Environment, Measurement, TrialId, WorldKind};
 use scheduler::SchedulerKind;
 use simulate::{
-    Chance, Database, JOURNAL, PAGE_CACHE_LEAST, PAGE_CACHE_USUAL, Progress, READ_AHEAD_USUAL,
-    SimulateError, Spec, Stack, Striping, Transport, Way, refuse_filesystem, run_striped,
+    Chance, DEFAULT_PAGE_CACHE, DEFAULT_READ_AHEAD, Database, JOURNAL, MIN_PAGE_CACHE, Progress,
+    SimulateError, Spec, Stack, Striping, Transport, TransportDelay, refuse_filesystem,
+    run_striped,
 };
 use std::{
     collections::BTreeMap,
@@ -80,9 +81,9 @@ impl SimulatedWorld {
                 "{target}: --loop is for real disks only: leave it out"
             )));
         }
-        if let Some(cache) = options.page_cache.filter(|cache| *cache < PAGE_CACHE_LEAST) {
+        if let Some(cache) = options.page_cache.filter(|cache| *cache < MIN_PAGE_CACHE) {
             return Err(WorldError::usage(format!(
-                "a page cache of {cache} is too small: use at least {PAGE_CACHE_LEAST}"
+                "a page cache of {cache} is too small: use at least {MIN_PAGE_CACHE}"
             )));
         }
         let profile = profile::load(&target.profile).map_err(WorldError::usage)?;
@@ -123,9 +124,9 @@ impl SimulatedWorld {
             }
         }
         let device = profile.build_with(seed, rotates)?;
-        Ok(match self.target.way == Way::default() {
+        Ok(match self.target.delay == TransportDelay::default() {
             true => (vec![device], None),
-            false => (vec![Box::new(Transport::new(device, self.target.way, seed))], None),
+            false => (vec![Box::new(Transport::new(device, self.target.delay, seed))], None),
         })
     }
 
@@ -133,12 +134,12 @@ impl SimulatedWorld {
     fn usual(&self) -> Queue {
         let mut config = Config::new(self.target.kernel, self.depth);
         config.rotational = self.profile.rotates();
-        config.sleepers = self.target.sleepers;
+        config.tag_waiters_share = self.target.tag_waiters_share;
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
         }
         Queue {
-            read_ahead_kib: READ_AHEAD_USUAL.0 / 1024,
+            read_ahead_kib: DEFAULT_READ_AHEAD.0 / 1024,
             wbt_usec: DEFAULT_WBT_USEC[usize::from(!config.rotational)],
             without: Without::default(),
             config,
@@ -215,7 +216,7 @@ impl SimulatedWorld {
             None => None,
         };
         Ok(Stack {
-            page_cache: plan.page_cache.unwrap_or(PAGE_CACHE_USUAL),
+            page_cache: plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE),
             read_ahead: Bytes::from_kib(queue.read_ahead_kib),
             wbt: Nanos::from_micros(queue.wbt_usec),
             filesystem,
@@ -365,24 +366,24 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.usual())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let Way { round_trip, jitter, every, write, gap } = self.target.way;
-        let way = [
+        let TransportDelay { round_trip, jitter, every, write, gap } = self.target.delay;
+        let delay = [
             ("transport", round_trip),
             ("transport_every", every),
             ("transport_write", write),
             ("transport_gap", gap),
         ];
-        for (name, time) in way.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
+        for (name, time) in delay.into_iter().filter(|(_, time)| *time > Nanos::ZERO) {
             settings.push((name.to_owned(), time.to_string()));
         }
         if jitter != Chance::default() {
             settings.push(("transport_jitter".to_owned(), chance_text(&jitter)));
         }
-        if let Some(part) = self.target.sleepers {
+        if let Some(part) = self.target.tag_waiters_share {
             settings.push(("sleepers".to_owned(), part.to_string()));
         }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
-        let page_cache = plan.page_cache.unwrap_or(PAGE_CACHE_USUAL);
+        let page_cache = plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE);
         let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
         let measure = plan.timing.measure;
         caveats.extend(self.trace.iter().flat_map(|trace| recorded::caveats(trace, measure)));
@@ -415,7 +416,7 @@ impl World for SimulatedWorld {
                 "transport_every_ns": every.0,
                 "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
-                "sleepers": self.target.sleepers,
+                "sleepers": self.target.tag_waiters_share,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),

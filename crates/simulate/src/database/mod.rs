@@ -32,7 +32,7 @@ pub enum Database {
 }
 
 /// MySQL's and MariaDB's default `key_buffer_size` is smaller; this is what the experiments had.
-const KEY_BUFFER_USUAL: Bytes = Bytes::from_mib(128);
+const DEFAULT_KEY_BUFFER: Bytes = Bytes::from_mib(128);
 
 impl Database {
     /// Of a workload; none where it has no database. The error says what is not modelled.
@@ -44,7 +44,7 @@ impl Database {
         let mut variables = Variables(workload.variables.clone());
         let database = match (job.kind, job.engine) {
             (DatabaseKind::Insert, Some(StorageEngine::MyIsam)) => Database::Insert(Insert {
-                key_buffer: variables.bytes("key_buffer_size", KEY_BUFFER_USUAL)?,
+                key_buffer: variables.bytes("key_buffer_size", DEFAULT_KEY_BUFFER)?,
                 prefill: job.prefill,
             }),
             (_, None | Some(StorageEngine::InnoDb)) => {

@@ -113,7 +113,7 @@ pub(crate) struct Task {
     last_dirtied: Nanos,
 }
 
-enum Sleeper {
+enum TagWaiter {
     /// A client's slot on the direct path, which the simulation itself takes care of.
     Slot(u32),
     Task(TaskId),
@@ -143,8 +143,8 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     reads_before_write: bool,
     heeds_congestion: bool,
     tasks: Vec<Task>,
-    sleepers: Vec<VecDeque<Sleeper>>,
-    /// Which of a process's sleepers is first at the request.
+    tag_waiters: Vec<VecDeque<TagWaiter>>,
+    /// Which of a process's tag_waiters is first at the request.
     first: Stream,
     runs: Runs,
     runnable: VecDeque<TaskId>,
@@ -221,7 +221,7 @@ impl<D: Device + ?Sized> Machine<D> {
             reads_before_write: !stack.without.has(Mechanism::ReadBeforeWrite),
             heeds_congestion: !stack.without.has(Mechanism::Congestion),
             tasks: Vec::new(),
-            sleepers: Vec::new(),
+            tag_waiters: Vec::new(),
             first: Stream::new(spec.seed, "which sleeper is first"),
             runs: Runs::default(),
             runnable: VecDeque::new(),
@@ -239,15 +239,15 @@ impl<D: Device + ?Sized> Machine<D> {
         for context in contexts {
             machine.join(*context);
         }
-        machine.sleepers.resize_with(processes as usize + 2, VecDeque::new);
+        machine.tag_waiters.resize_with(processes as usize + 2, VecDeque::new);
         machine
     }
 
     /// A new task; a thread of its own when it begins with a frame.
     pub fn join(&mut self, context: Context) -> TaskId {
         let process = context.process as usize;
-        if self.sleepers.len() <= process {
-            self.sleepers.resize_with(process + 1, VecDeque::new);
+        if self.tag_waiters.len() <= process {
+            self.tag_waiters.resize_with(process + 1, VecDeque::new);
         }
         self.tasks.push(Task {
             context,
@@ -268,7 +268,7 @@ impl<D: Device + ?Sized> Machine<D> {
 
     /// A thread of a server: a task in a context of its own.
     pub fn join_thread(&mut self) -> TaskId {
-        let process = self.sleepers.len() as u32;
+        let process = self.tag_waiters.len() as u32;
         self.join(Context::of(process))
     }
 
@@ -285,7 +285,7 @@ impl<D: Device + ?Sized> Machine<D> {
     /// Starts the kernel's own threads, in contexts after all others.
     pub fn start_threads(&mut self) {
         self.threads = true;
-        let process = self.sleepers.len() as u32;
+        let process = self.tag_waiters.len() as u32;
         let flusher = self.join(Context::of(process));
         self.flusher.task = flusher;
         self.start(flusher, &[Frame::Patrol(Patrol::default())]);
@@ -428,18 +428,19 @@ impl<D: Device + ?Sized> Machine<D> {
 
     /// A client's slot on the direct path found no free request.
     pub fn sleep_slot(&mut self, process: u32, slot: u32) {
-        self.sleepers[process as usize].push_back(Sleeper::Slot(slot));
+        self.tag_waiters[process as usize].push_back(TagWaiter::Slot(slot));
     }
 
     /// One of those of a process that sleep may try again: a task does at once, a slot is returned.
     /// Who is woken and finds the request taken sleeps again behind all others, and so any of them
     /// may be the next to get one.
     pub fn wake(&mut self, process: u32) -> Option<u32> {
-        let sleepers = &mut self.sleepers[process as usize];
-        let nth = if sleepers.len() > 1 { self.first.below(sleepers.len() as u64) } else { 0 };
-        match sleepers.remove(nth as usize)? {
-            Sleeper::Slot(slot) => Some(slot),
-            Sleeper::Task(id) => {
+        let tag_waiters = &mut self.tag_waiters[process as usize];
+        let nth =
+            if tag_waiters.len() > 1 { self.first.below(tag_waiters.len() as u64) } else { 0 };
+        match tag_waiters.remove(nth as usize)? {
+            TagWaiter::Slot(slot) => Some(slot),
+            TagWaiter::Task(id) => {
                 let (bio, since) = self.tasks[id as usize].asleep.take()?;
                 self.submit(id, bio);
                 let task = &mut self.tasks[id as usize];

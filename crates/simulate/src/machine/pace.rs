@@ -29,9 +29,9 @@ impl Default for Pace {
 /// How often the pace is looked at.
 const LOOK: Nanos = Nanos::from_millis(200);
 /// The longest pause.
-const PAUSE_MOST: Nanos = Nanos::from_millis(200);
+const MAX_PAUSE: Nanos = Nanos::from_millis(200);
 /// The shortest: less is saved up.
-const PAUSE_LEAST: Nanos = Nanos::from_millis(10);
+const MIN_PAUSE: Nanos = Nanos::from_millis(10);
 /// How long a writer that is over the limit waits for congestion to pass.
 const WAIT: Nanos = Nanos::from_millis(100);
 
@@ -65,7 +65,7 @@ impl<D: Device + ?Sized> Machine<D> {
             return false;
         }
         let pause = self.pause(id, unclean);
-        pause >= PAUSE_LEAST
+        pause >= MIN_PAUSE
     }
 
     /// Before 3.2 a writer over the limit writes back itself, until it is below; later it pauses, so
@@ -73,9 +73,9 @@ impl<D: Device + ?Sized> Machine<D> {
     pub(super) fn throttle(&mut self, id: TaskId) -> Step {
         let unclean = self.unclean();
         if self.kernel >= Kernel::V3_10 {
-            let pause = self.pause(id, unclean).min(PAUSE_MOST);
+            let pause = self.pause(id, unclean).min(MAX_PAUSE);
             self.tasks[id as usize].dirtied = 0;
-            if pause < PAUSE_LEAST {
+            if pause < MIN_PAUSE {
                 return Step::Done;
             }
             self.counts.throttled += pause;

@@ -1,7 +1,7 @@
 //! Handing bios over to the block layer, on behalf of tasks and of runs of pages.
 
 use super::run::Run;
-use super::{Machine, OF_RUN, OF_TASK, Sleeper, TaskId};
+use super::{Machine, OF_RUN, OF_TASK, TagWaiter, TaskId};
 use crate::cache::PAGE_SECTORS;
 use crate::events::EventKind;
 use blocklayer::{Bio, Context, Submitted};
@@ -23,7 +23,7 @@ impl<D: Device + ?Sized> Machine<D> {
                 self.outstanding -= 1;
                 task.asleep = Some((bio, self.now));
                 self.hash.add(self.now, EventKind::Slept, bio.id);
-                self.sleepers[bio.context.process as usize].push_back(Sleeper::Task(id));
+                self.tag_waiters[bio.context.process as usize].push_back(TagWaiter::Task(id));
             }
         }
     }

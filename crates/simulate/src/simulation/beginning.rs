@@ -12,7 +12,7 @@ use units::Sectors;
 use workload::HAND_OVER_AFTER;
 
 /// io_uring plugs a call of more operations than this; those of a smaller one go on one by one.
-const UNPLUGGED_AT_MOST: usize = 2;
+const MAX_UNPLUGGED: usize = 2;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Lets every client that is ready begin what it can, and then hand it all over.
@@ -21,9 +21,9 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let mut ready = std::mem::take(&mut self.ready);
         while !ready.is_empty() {
             for client in ready.drain(..) {
-                self.crowd.clients[client as usize].ready = false;
+                self.table.clients[client as usize].ready = false;
                 if self.begin(client) {
-                    let client = &mut self.crowd.clients[client as usize];
+                    let client = &mut self.table.clients[client as usize];
                     client.under_way = true;
                     self.machine.volume.unplug(client.context.process, self.now);
                 }
@@ -49,8 +49,8 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     fn begin_each(&mut self, at: u32) -> bool {
         let mut began = false;
         loop {
-            let client = &mut self.crowd.clients[at as usize];
-            if client.sleeping.holds_up() {
+            let client = &mut self.table.clients[at as usize];
+            if client.sleeping.blocks_client() {
                 return began;
             }
             let Some(&slot) = client.free.last() else { return began };
@@ -75,14 +75,14 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             }
             client.free.pop();
             let (block, reads) = client.offsets.next();
-            let start = block * self.crowd.rules[client.job].sectors;
-            self.crowd.operations[slot as usize] = Operation {
+            let start = block * self.table.rules[client.job].sectors;
+            self.table.operations[slot as usize] = Operation {
                 reads,
                 start,
-                sectors: self.crowd.rules[client.job].sectors,
+                sectors: self.table.rules[client.job].sectors,
                 ..Operation::begun(at, intended, self.now)
             };
-            match self.crowd.rules[self.crowd.clients[at as usize].job].calls {
+            match self.table.rules[self.table.clients[at as usize].job].calls {
                 true => self.call(slot),
                 false => self.prepare(slot),
             }
@@ -93,7 +93,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
     fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
         let Some(replay) = &mut self.replay else { return false };
-        let client = &mut self.crowd.clients[at as usize];
+        let client = &mut self.table.clients[at as usize];
         let (entry, intended) = match replay.next(at, self.now) {
             Next::Begin(entry, intended) => (entry, intended),
             Next::At(due) => {
@@ -107,7 +107,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         };
         client.free.pop();
         let turn = replay.took(at);
-        self.crowd.operations[slot as usize] = Operation {
+        self.table.operations[slot as usize] = Operation {
             reads: entry.op == trace::TraceOp::Read,
             start: entry.start.0,
             sectors: entry.count.0,
@@ -116,7 +116,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             recorded: Some((entry.at, entry.service)),
             ..Operation::begun(at, intended, self.now)
         };
-        let preflush = self.crowd.operations[slot as usize].preflush;
+        let preflush = self.table.operations[slot as usize].preflush;
         match moves_data(&entry) && !preflush {
             true => self.prepare(slot),
             false => {
@@ -137,18 +137,18 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
 
     /// The flush before a write of a trace is done: the write follows.
     pub(super) fn write_after_flush(&mut self, slot: u32) {
-        let client = self.crowd.operations[slot as usize].client;
-        self.crowd.operations[slot as usize].preflush = false;
+        let client = self.table.operations[slot as usize].client;
+        self.table.operations[slot as usize].preflush = false;
         self.begin_handing_over(slot);
-        let process = self.crowd.clients[client as usize].context.process;
+        let process = self.table.clients[client as usize].context.process;
         self.machine.volume.unplug(process, self.now);
     }
 
     /// Has the machine do an operation: the system calls that it consists of.
     fn call(&mut self, slot: u32) {
-        let operation = &self.crowd.operations[slot as usize];
-        let client = &mut self.crowd.clients[operation.client as usize];
-        let rules = &self.crowd.rules[client.job];
+        let operation = &self.table.operations[slot as usize];
+        let client = &mut self.table.clients[operation.client as usize];
+        let rules = &self.table.rules[client.job];
         if client.job == 0 && self.machine.server.is_some() {
             self.machine.start(slot, &[Frame::Server(Stage::Begin)]);
             return;
@@ -184,8 +184,8 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     /// An operation goes to its client's ring, or without one to the block layer.
     #[inline]
     fn prepare(&mut self, slot: u32) {
-        let client = self.crowd.operations[slot as usize].client;
-        match self.crowd.clients[client as usize].sleeping.tries() {
+        let client = self.table.operations[slot as usize].client;
+        match self.table.clients[client as usize].sleeping.tries() {
             true => self.prepared.push(slot),
             false => self.begin_handing_over(slot),
         }
@@ -197,13 +197,13 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     #[inline]
     fn hand_over_prepared(&mut self, at: u32) {
         let mut prepared = std::mem::take(&mut self.prepared);
-        let client = &self.crowd.clients[at as usize];
+        let client = &self.table.clients[at as usize];
         let (process, woken) = (client.context.process, client.under_way);
         let (first, rest) = prepared.split_at(usize::from(woken).min(prepared.len()));
         for call in std::iter::once(first).chain(rest.chunks(HAND_OVER_AFTER)) {
             for slot in call {
                 self.begin_handing_over(*slot);
-                if call.len() <= UNPLUGGED_AT_MOST {
+                if call.len() <= MAX_UNPLUGGED {
                     self.machine.volume.unplug(process, self.now);
                 }
             }
@@ -216,13 +216,13 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     /// Hands an operation over, as far as there are free requests.
     #[inline]
     fn begin_handing_over(&mut self, slot: u32) {
-        let client = self.crowd.operations[slot as usize].client;
-        let tries = self.crowd.clients[client as usize].sleeping.tries();
+        let client = self.table.operations[slot as usize].client;
+        let tries = self.table.clients[client as usize].sleeping.tries();
         if self.hand_over(slot, !tries) {
             return;
         }
-        self.crowd.operations[slot as usize].slept = self.now;
-        let sleeping = &mut self.crowd.clients[client as usize].sleeping;
+        self.table.operations[slot as usize].slept = self.now;
+        let sleeping = &mut self.table.clients[client as usize].sleeping;
         if !tries {
             sleeping.begin();
         } else if sleeping.worker_for(slot) {
@@ -235,9 +235,9 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     /// is no free request; then, where it may sleep, it does.
     #[inline]
     pub(super) fn hand_over(&mut self, slot: u32, may_sleep: bool) -> bool {
-        let operation = &mut self.crowd.operations[slot as usize];
-        let client = &mut self.crowd.clients[operation.client as usize];
-        let rules = &self.crowd.rules[client.job];
+        let operation = &mut self.table.operations[slot as usize];
+        let client = &mut self.table.clients[operation.client as usize];
+        let rules = &self.table.rules[client.job];
         while operation.handed < operation.sectors {
             let start = operation.start + operation.handed;
             let count = (operation.sectors - operation.handed).min(self.machine.volume.room(start));

@@ -14,7 +14,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         let backlogs: Vec<(u64, Nanos)> =
             (0..self.tallies.len()).map(|j| self.backlog(j)).collect();
         let oldest: Vec<Nanos> = (0..self.tallies.len()).map(|job| self.oldest(job)).collect();
-        let open: Vec<bool> = self.crowd.rules.iter().map(|rules| rules.open).collect();
+        let open: Vec<bool> = self.table.rules.iter().map(|rules| rules.open).collect();
         let mut jobs = Vec::new();
         let roles = [JobRole::Measured, JobRole::Background];
         let mut transactions = None;
@@ -33,7 +33,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         }
         let background = (jobs.len() > 1).then(|| jobs.remove(1));
         let mut counters = self.sampling.samples();
-        if self.crowd.clients.iter().any(|client| client.sleeping.tries()) {
+        if self.table.clients.iter().any(|client| client.sleeping.tries()) {
             // As a real trial's, with the last second's.
             let (at, name) = (span.as_secs_f64(), counters::URING_PUNTED.id.to_owned());
             let per_second = self.punted as f64 / at.max(1e-9);
@@ -62,9 +62,9 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
 
     fn in_flight(&self, job: usize) -> impl Iterator<Item = &Operation> {
         let of_job = move |operation: &&Operation| {
-            operation.busy && self.crowd.clients[operation.client as usize].job == job
+            operation.busy && self.table.clients[operation.client as usize].job == job
         };
-        self.crowd.operations.iter().filter(of_job)
+        self.table.operations.iter().filter(of_job)
     }
 
     /// For how long the oldest operation that is not done has been going on.
@@ -77,7 +77,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     fn backlog(&self, job: usize) -> (u64, Nanos) {
         let mut first = self.in_flight(job).map(|operation| operation.intended).min();
         let mut count = self.in_flight(job).count() as u64;
-        for client in self.crowd.clients.iter().filter(|client| client.job == job) {
+        for client in self.table.clients.iter().filter(|client| client.job == job) {
             let Some(schedule) = &client.schedule else { continue };
             count += schedule.due_before(self.now);
             first = Some(first.map_or(schedule.next(), |first| first.min(schedule.next())));

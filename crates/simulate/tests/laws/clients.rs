@@ -108,7 +108,7 @@ fn share_beside(kernel: Kernel, depth: u32, priority: &str) -> f64 {
     let mut trial = Trial::of("randread,clients=4,client_kind=processes", queue, 20);
     let text = format!("randread,clients=4,client_kind=processes,io_priority={priority}");
     trial.workload.background = Some(text.parse().unwrap());
-    trial.turnaround = simulate::TURNAROUND_USUAL;
+    trial.turnaround = simulate::DEFAULT_TURNAROUND;
     let simulated = trial.run(Box::new(Servers::constant(1000, depth)));
     let (job, other) = (simulated.measurement.job, simulated.measurement.background.unwrap());
     job.operations() as f64 / (job.operations() + other.operations()) as f64
@@ -146,7 +146,7 @@ fn a_caller_can_stop_it() {
 #[test]
 fn a_part_waits_where_a_ring_has_more_than_the_tags() {
     let queue = Config::new(Kernel::V6_12, 64).with_scheduler("none");
-    let queue = Config { sleepers: Some(0.125), ..queue };
+    let queue = Config { tag_waiters_share: Some(0.125), ..queue };
     let trial = Trial::of("randread,depth=256", queue, 120);
     let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
     let latency = simulated.measurement.job.latency();
@@ -166,7 +166,7 @@ fn who_sleeps_for_one_of_few_tags_still_gets_the_part_that_sleepers_get() {
     // One process has all of bfq's tags: who sleeps then, sleeps for the first alone.
     for kernel in [Kernel::V6_12, Kernel::V6_18] {
         let queue = Config::new(kernel, 64).with_scheduler("bfq").with_nr_requests(64);
-        let queue = Config { sleepers: Some(0.01), ..queue };
+        let queue = Config { tag_waiters_share: Some(0.01), ..queue };
         let trial = Trial::of("randread,depth=256", queue, 120);
         let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
         let punted = simulated.measurement.counters.last().unwrap().values["uring.punted/s"];
@@ -177,7 +177,7 @@ fn who_sleeps_for_one_of_few_tags_still_gets_the_part_that_sleepers_get() {
 #[test]
 fn sleepers_who_never_win_starve_while_newcomers_come() {
     let queue = Config::new(Kernel::V6_12, 64).with_scheduler("bfq").with_nr_requests(64);
-    let queue = Config { sleepers: Some(0.0), ..queue };
+    let queue = Config { tag_waiters_share: Some(0.0), ..queue };
     let trial = Trial::of("randread,depth=256", queue, 20);
     let simulated = trial.run(Box::new(Servers::constant(1000, 64)));
     let longest = simulated.measurement.job.latency().max().unwrap();

@@ -10,7 +10,7 @@ fn trial(kernel: Kernel, scheduler: &str, depth: u32) -> Trial {
         3,
     );
     trial.workload.background = Some("read,block_size=1M,clients=2,rate=20/s".parse().unwrap());
-    trial.turnaround = simulate::TURNAROUND_USUAL;
+    trial.turnaround = simulate::DEFAULT_TURNAROUND;
     trial
 }
 

@@ -37,7 +37,7 @@ fn m_d_1_response_time() {
 fn clients_that_sleep_for_tags_wait_as_long_as_in_a_queue() {
     // Without a scheduler a device of depth 1 has one tag: all others sleep, and are there at once.
     let queue = Config::new(Kernel::V6_12, 1).with_scheduler("none");
-    let queue = Config { sleepers: Some(1.0), ..queue };
+    let queue = Config { tag_waiters_share: Some(1.0), ..queue };
     let trial = Trial::of("randread,clients=64,rate=700/s", queue, 1000);
     let simulated = trial.run(Box::new(Servers::constant(1000, 1)));
     near("M/D/1 asleep", response_ms(&simulated), 1.0 + 0.7 / 0.6, 0.03);

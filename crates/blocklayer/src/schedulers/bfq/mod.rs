@@ -1,9 +1,9 @@
 //! bfq: shares of sectors instead of time, by weights, with budgets (B-WF2Q+, Valente and Checconi,
 //! "High Throughput Disk Scheduling with Fair Bandwidth Distribution", 2010).
 
-mod raise;
+mod weight_raising;
 
-use self::raise::{Arrival, Burst, Raise};
+use self::weight_raising::{Arrival, Burst, WeightRaising};
 use super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
@@ -14,35 +14,34 @@ use crate::tags::Tags;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Sectors of a budget before the device's rate is known.
+/// The largest budget, in sectors, before the device's rate is known.
 const FIRST_BUDGET: u64 = 16_384;
-/// The smallest budget is this part of the largest.
+/// The smallest budget is the largest divided by this.
 const BUDGET_PARTS: u64 = 32;
 const ASYNC_CHARGE: u64 = 3;
-/// While others have so many requests more at the device than a raised queue has itself, it is waited
-/// for.
+/// A raised queue is idled for while others have this many requests more at the device.
 const OTHERS_SENT: u32 = 4;
-/// A queue that begins within such a time of another is taken for the same application's, and joined
-/// to it.
-const JOINS_WITHIN: Nanos = Nanos::from_millis(600);
-/// On a rotational device not before it is so old.
-const JOINS_AFTER: Nanos = Nanos::from_millis(600);
+/// A queue created within this time of another is taken for one of the same application, and merged into
+/// it.
+const MERGES_WITHIN: Nanos = Nanos::from_millis(600);
+/// On a rotational device, not before it has this age.
+const MERGES_AFTER: Nanos = Nanos::from_millis(600);
 const TIMEOUT_ASYNC: Nanos = Nanos::from_millis(40);
 const SEEKY_JUMPS: u32 = 19;
-/// A queue that lost the device for having nothing there goes on with what was left of its budget
-/// if it comes back within so many times slice_idle of its last completion.
+/// A queue that lost the device while empty keeps the rest of its budget if it returns within this many
+/// times slice_idle of its last completion.
 const IN_TIME: u64 = 3;
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// More than this in flight at once within so many samples: the device queues by itself.
+/// More requests than this in flight at once, within [`TAG_SAMPLES`] samples: the device queues commands.
 const TAGGED: u32 = 3;
 const TAG_SAMPLES: u32 = 32;
-/// A slice must last this long to say something about the device's rate, and its queue have had so
-/// many requests: before, it is not known whether it is seeky.
+/// A slice must last this long, and its queue have had [`RATE_REQUESTS`] requests, to say something about
+/// the device's rate: before, it is not known whether the queue is seeky.
 const RATE_TIME: Nanos = Nanos::from_millis(20);
 const RATE_REQUESTS: u64 = 32;
-/// Asynchronous requests' part of the tags while somebody's weight is raised.
-const LEAST_SIXTEENTHS: u32 = 3;
-/// Virtual time in 2⁻²² sectors per weight.
+/// The share of tags, in sixteenths, that asynchronous requests may use while a weight is raised.
+const MIN_SIXTEENTHS: u32 = 3;
+/// Virtual time is in 2⁻²² sectors per weight.
 const SHIFT: u32 = 22;
 
 /// Why a queue lost the device.
@@ -59,23 +58,24 @@ enum Reason {
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     budget: u64,
-    /// What it has in a turn, if it has not to go on with what was left.
-    usual: u64,
-    /// Sectors served since it got the device.
+    /// The budget of its next turn, unless a rest is left.
+    default: u64,
+    /// Sectors served in this turn.
     served: u64,
     start: u64,
     finish: u64,
     waiting: bool,
-    raise: Raise,
-    /// It lost the device with requests there: whether it plays something is judged when they are back.
+    raising: WeightRaising,
+    /// It lost the device with requests in flight: whether it is soft real-time is judged when they
+    /// complete.
     empties: bool,
-    /// Its next request, where that is not the nearest.
+    /// Its next request, if that is not the nearest.
     next: Option<Rq>,
-    /// What was left of its budget when it lost the device for having nothing there.
+    /// The rest of its budget when it lost the device while empty.
     left: Option<u64>,
 }
 
-/// The queue that those are joined to which begin soon after it.
+/// The queue into which queues created soon after it are merged.
 #[derive(Debug)]
 struct Source {
     q: Q,
@@ -84,7 +84,7 @@ struct Source {
     level: u8,
 }
 
-/// What a process's queue will be joined to.
+/// The queue into which a process's queue will be merged.
 #[derive(Debug)]
 struct Join {
     source: Q,
@@ -112,9 +112,9 @@ pub(crate) struct Bfq {
     rotational: bool,
     tagged: bool,
     tag_samples: u32,
-    tag_most: u32,
+    tag_max: u32,
     nr_requests: u32,
-    /// From how many tags a queue may choose that has its part of them.
+    /// From how many tags a queue may choose that has used up its share.
     one_more: u32,
     now: Nanos,
 }
@@ -142,7 +142,7 @@ impl Bfq {
             rotational: config.rotational,
             tagged: true,
             tag_samples: 0,
-            tag_most: 0,
+            tag_max: 0,
             nr_requests: config.nr_requests,
             one_more: one_more(config),
             now: Nanos::ZERO,
@@ -154,10 +154,10 @@ impl Bfq {
     }
 
     fn factor(&self, q: Q) -> u64 {
-        self.shares[q].raise.factor(self.now)
+        self.shares[q].raising.factor(self.now)
     }
 
-    /// (8 − level) · 10, many times that while raised.
+    /// (8 − level) · 10, times the factor of weight raising.
     fn weight(&self, q: Q) -> u64 {
         (8 - u64::from(self.queues[q].level.min(7))) * 10 * self.factor(q)
     }
@@ -166,8 +166,8 @@ impl Bfq {
         !self.queues[q].is_empty() || self.queues[q].in_flight > 0 || self.active == Some(q)
     }
 
-    /// Whether the queues that want the device are not all alike: then a queue that is not waited
-    /// for would lose its share. (Raised weights are not meant: who is raised has a rule of its own.)
+    /// Whether the busy queues differ in class or weight: a queue that is not idled for would lose its
+    /// share. Raised weights do not count: raised queues have a rule of their own.
     fn is_asymmetric(&self) -> bool {
         let busy = || (0..self.shares.len()).filter(|q| self.is_busy(*q));
         let plain = || busy().filter(|q| !self.is_raised(*q));
@@ -175,14 +175,14 @@ impl Bfq {
             || !all_alike(plain().map(|q| self.weight(q)))
     }
 
-    /// Those who have the device or wait for it.
+    /// The queues that have the device or wait for it.
     fn contenders(&self) -> impl Iterator<Item = Q> {
         (0..self.shares.len()).filter(|q| self.shares[*q].waiting || self.active == Some(*q))
     }
 
-    /// Whether an empty raised queue would lose what it is raised for: to somebody who is not, or to the
-    /// many requests that others have at the device. (Seen in the kernel's own trace, 6.18.)
-    fn would_be_raised_in_vain(&self, q: Q) -> bool {
+    /// Whether an empty raised queue needs idling, because others would take its advantage: queues that are
+    /// not raised, or many requests at the device. Observed: block tracepoints on 6.18.
+    fn needs_idling_for_raised_weight(&self, q: Q) -> bool {
         self.is_raised(q)
             && (self.queues.in_flight >= self.queues[q].in_flight + OTHERS_SENT
                 || self.contenders().any(|other| !self.is_raised(other)))
@@ -192,7 +192,7 @@ impl Bfq {
         self.queues[q].jumps.count_ones() > SEEKY_JUMPS
     }
 
-    /// How long to wait for more from an empty queue; None: not at all.
+    /// How long to idle for an empty queue; `None`: not at all.
     fn wait_for(&self, q: Q) -> Option<Nanos> {
         let (queue, idle) = (&self.queues[q], self.queues.settings.slice_idle);
         if !queue.sync || idle == Nanos::ZERO || queue.class == IoClass::Idle {
@@ -200,25 +200,25 @@ impl Bfq {
         }
         let slow = self.is_slow(q);
         let seeky = self.is_seeky(q);
-        // Who is alone takes nothing from anybody. (Seen in the trace.)
+        // Idling for the only queue costs no other. Observed: block tracepoints on 6.18.
         let alone = self.contenders().all(|other| other == q);
         let needed = self.strict
             || alone
-            || self.would_be_raised_in_vain(q)
+            || self.needs_idling_for_raised_weight(q)
             || (!slow && self.is_asymmetric());
         let seeky_limit = seeky && !self.is_raised(q) && !self.strict;
         let wait = if seeky_limit { idle.min(SEEKY_IDLE) } else { idle };
         (needed || self.is_worth_a_wait(q)).then_some(wait)
     }
 
-    /// It thinks for longer than half the time for which it would be waited for.
+    /// Its think time is longer than half of slice_idle.
     fn is_slow(&self, q: Q) -> bool {
         let think = &self.queues[q].think;
         think.is_valid() && think.value() > self.queues.settings.slice_idle.0 / 2
     }
 
-    /// The weights of who has requests, or was served beyond the present, in the class of `q`; and
-    /// its own.
+    /// The sum of the weights of `q` and of the queues of its class that have requests or a finish time in
+    /// the future.
     fn weights_beside(&self, q: Q) -> u64 {
         let class = self.queues[q].class;
         let time = self.virtual_time[class as usize];
@@ -230,18 +230,18 @@ impl Bfq {
             .sum()
     }
 
-    /// Whether waiting for more from an empty queue serves the throughput.
+    /// Whether idling for an empty queue increases throughput.
     fn is_worth_a_wait(&self, q: Q) -> bool {
-        // While a raised queue is busy, waiting for throughput would keep it from its due: seen on
-        // 6.18, where sixteen new readers keep a disk's queue full with low_latency and not without.
+        // Idling for throughput would delay a raised queue. Observed on 6.18: sixteen new readers keep a
+        // disk's queue full with low_latency and not without.
         let anyone_raised = self.contenders().any(|other| self.is_raised(other));
         let goes_on = !self.is_seeky(q) && !self.is_slow(q);
         !anyone_raised
             && ((self.rotational && !self.tagged) || (goes_on && (self.rotational || !self.tagged)))
     }
 
-    /// A queue gets requests again: it enters at the virtual time, or where it ended if that is later;
-    /// there in any case if it is back in time. (Seen in the kernel's own trace, 6.18.)
+    /// A queue becomes busy: it starts at the virtual time, or at its finish time if that is later; at its
+    /// finish time in any case if it returns in time. Observed: block tracepoints on 6.18.
     fn enter(&mut self, q: Q, returns: bool) {
         if self.shares[q].waiting || self.active == Some(q) {
             return;
@@ -251,29 +251,29 @@ impl Bfq {
         let raised = self.is_raised(q).then(|| self.raised_budget());
         let class = self.queues[q].class as usize;
         let share = &mut self.shares[q];
-        match (self.queues[q].sync, share.usual) {
-            (false, _) => share.usual = max_budget,
-            (true, 0) => share.usual = (max_budget * 2 / 3).max(1),
+        match (self.queues[q].sync, share.default) {
+            (false, _) => share.default = max_budget,
+            (true, 0) => share.default = (max_budget * 2 / 3).max(1),
             _ => {}
         }
         let left = share.left.take().filter(|_| returns);
-        share.budget = left.unwrap_or(share.usual).min(raised.unwrap_or(max_budget));
+        share.budget = left.unwrap_or(share.default).min(raised.unwrap_or(max_budget));
         let earliest = if returns { 0 } else { self.virtual_time[class] };
         share.start = share.finish.max(earliest);
         share.finish = share.start + (share.budget << SHIFT) / weight;
         share.waiting = true;
     }
 
-    /// A queue that waits has another next request: its budget becomes the usual one. (Seen in the
-    /// trace: the 1024 sectors of a new raised queue are of its first request alone.)
+    /// The next request of a waiting queue changes: its budget becomes the default. Observed: the 1024
+    /// sectors of a new raised queue apply to its first request alone.
     fn has_another_next(&mut self, q: Q) {
         let weight = self.weight(q);
         let share = &mut self.shares[q];
-        share.budget = share.usual;
+        share.budget = share.default;
         share.finish = share.start + (share.budget << SHIFT) / weight;
     }
 
-    /// Of the first class that has any: those whose service may have started, the earliest finish.
+    /// In the first class that has any: the eligible queue with the earliest finish time.
     fn next_queue(&mut self) -> Option<Q> {
         let waiting = |q: &Q| self.shares[*q].waiting;
         let class = (0..self.shares.len()).filter(waiting).map(|q| self.queues[q].class).min()?;
@@ -310,7 +310,7 @@ impl Bfq {
         let charge = if sync { share.served } else { share.served * ASYNC_CHARGE };
         share.finish = share.start + (charge << SHIFT) / weight;
         let left = share.budget.saturating_sub(share.served).min(next);
-        share.usual = next;
+        share.default = next;
         if !self.queues[q].is_empty() {
             self.enter(q, false);
         } else if sync {
@@ -321,12 +321,12 @@ impl Bfq {
         }
     }
 
-    /// A queue that lost the device may have nothing there either.
+    /// A queue that lost the device may have no request in flight either.
     fn note_empty(&mut self, q: Q, now: Nanos) {
         let (queue, share) = (&self.queues[q], &mut self.shares[q]);
         if share.empties && queue.is_empty() && queue.in_flight == 0 {
             share.empties = false;
-            share.raise.empties(self.queues.settings.slice_idle, now);
+            share.raising.empties(self.queues.settings.slice_idle, now);
         }
     }
 
@@ -338,7 +338,7 @@ impl Bfq {
             && self.queues[q].last_done.is_some_and(|done| now <= done + limit)
     }
 
-    /// Of a raised queue: small and always the same, so that others of its kind need not wait for long.
+    /// The budget of a raised queue: small and constant, so that other raised queues do not wait long.
     fn raised_budget(&self) -> u64 {
         2 * self.least_budget()
     }
@@ -354,12 +354,12 @@ impl Bfq {
         let next = match reason {
             _ if !self.queues[q].sync => self.max_budget,
             _ if self.is_raised(q) => self.raised_budget(),
-            Reason::Exhausted => share.usual * 4,
-            Reason::Timeout => share.usual * 2,
-            Reason::TooIdle if !in_flight && share.usual > 5 * least => share.usual - 4 * least,
+            Reason::Exhausted => share.default * 4,
+            Reason::Timeout => share.default * 2,
+            Reason::TooIdle if !in_flight && share.default > 5 * least => share.default - 4 * least,
             Reason::TooIdle if !in_flight => least,
             Reason::NoMore => share.served,
-            Reason::TooIdle | Reason::Preempted => share.usual,
+            Reason::TooIdle | Reason::Preempted => share.default,
         };
         next.clamp(least, self.max_budget)
     }
@@ -420,7 +420,7 @@ impl Bfq {
         let sync = self.queues[q].sync;
         let timeout = match (sync, self.factor(q)) {
             (false, _) => TIMEOUT_ASYNC,
-            (true, raise::INTERACTIVE) => self.timeout_sync * raise::INTERACTIVE,
+            (true, weight_raising::INTERACTIVE) => self.timeout_sync * weight_raising::INTERACTIVE,
             (true, _) => self.timeout_sync,
         };
         let end = self.active_since + timeout;
@@ -453,7 +453,7 @@ impl Bfq {
         let Some(q) = self.queues.find(context, true) else {
             let kind = (context.class, context.level);
             let like = |source: &&Source| {
-                now <= source.begun + JOINS_WITHIN && (source.class, source.level) == kind
+                now <= source.begun + MERGES_WITHIN && (source.class, source.level) == kind
             };
             match self.source.as_ref().filter(like).map(|source| source.q) {
                 Some(source) if !self.rotational && self.tagged => {
@@ -469,13 +469,13 @@ impl Bfq {
             }
             return;
         };
-        if self.joins.get(&process).is_some_and(|join| join.begun + JOINS_AFTER <= now)
+        if self.joins.get(&process).is_some_and(|join| join.begun + MERGES_AFTER <= now)
             && !self.is_worth_a_wait(q)
             && let Some(Join { source, .. }) = self.joins.remove(&process)
         {
             self.queues.join(process, source);
-            let joins = self.shares[q].raise;
-            self.shares[source].raise.join(&joins, now);
+            let joins = self.shares[q].raising;
+            self.shares[source].raising.join(&joins, now);
         }
     }
 
@@ -499,26 +499,27 @@ impl Bfq {
         if !queue.sync {
             return;
         }
-        let starts = share.raise.starts(now);
+        let starts = share.raising.starts(now);
         if starts {
-            share.raise.set_in_burst(false);
+            share.raising.set_in_burst(false);
             for of_it in self.burst.join(q, now) {
-                self.shares[of_it].raise.set_in_burst(true);
+                self.shares[of_it].raising.set_in_burst(true);
             }
         }
-        let lasts = if self.rotational { raise::ROTATIONAL } else { raise::OTHERS };
+        let lasts =
+            if self.rotational { weight_raising::ROTATIONAL } else { weight_raising::OTHERS };
         let arrival = Arrival {
             fills,
             alone: queue.depth() == 1,
             level: queue.level,
             lasts: self.low_latency.then_some(lasts),
         };
-        self.shares[q].raise.arrive(arrival, starts, now);
+        self.shares[q].raising.arrive(arrival, starts, now);
     }
 
     fn estimate_tags(&mut self) {
         let out = self.queues.in_flight;
-        self.tag_most = self.tag_most.max(out);
+        self.tag_max = self.tag_max.max(out);
         if self.queues.held + out as usize <= TAGGED as usize {
             return;
         }
@@ -532,8 +533,8 @@ impl Bfq {
         }
         self.tag_samples += 1;
         if self.tag_samples >= TAG_SAMPLES {
-            self.tagged = self.tag_most > TAGGED;
-            (self.tag_samples, self.tag_most) = (0, 0);
+            self.tagged = self.tag_max > TAGGED;
+            (self.tag_samples, self.tag_max) = (0, 0);
         }
     }
 }
@@ -579,7 +580,7 @@ impl Scheduler for Bfq {
                 let class = self.queues[q].class as usize;
                 self.virtual_time[class] += (count << SHIFT) / self.weights_beside(q).max(1);
                 self.shares[q].served += count;
-                self.shares[q].raise.serve(count);
+                self.shares[q].raising.serve(count);
                 self.queues.send(rq, requests);
                 self.look_for_overdue(q, requests, now);
                 Issue::Send(rq)
@@ -591,7 +592,7 @@ impl Scheduler for Bfq {
     fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
         self.now = now;
         let q = self.queues.complete(rq, requests, now);
-        self.shares[q].raise.touch(now);
+        self.shares[q].raising.touch(now);
         self.note_empty(q, now);
         self.estimate_tags();
         if self.active == Some(q) && self.queues[q].is_empty() {
@@ -619,7 +620,7 @@ impl Scheduler for Bfq {
     }
 
     fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
-        self.queues.find(&bio.context, bio.is_sync()) == Some(requests[rq].word as usize)
+        self.queues.find(&bio.context, bio.is_sync()) == Some(requests[rq].queue_index as usize)
     }
 
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
@@ -627,7 +628,7 @@ impl Scheduler for Bfq {
     }
 
     fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
-        let next = &mut self.shares[requests[gone].word as usize].next;
+        let next = &mut self.shares[requests[gone].queue_index as usize].next;
         *next = next.filter(|next| *next != gone);
         self.queues.absorbed(into, gone, requests);
     }
@@ -642,7 +643,7 @@ impl Scheduler for Bfq {
             (TagClass::SyncWrite, false) => 12,
             (TagClass::SyncWrite, true) => 6,
             (TagClass::Async, false) => 8,
-            (TagClass::Async, true) => LEAST_SIXTEENTHS,
+            (TagClass::Async, true) => MIN_SIXTEENTHS,
         };
         let limit = (self.nr_requests * sixteenths / 16).max(1);
         let sync = class != TagClass::Async;

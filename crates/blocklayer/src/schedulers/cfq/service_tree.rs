@@ -74,7 +74,7 @@ pub(crate) struct TreeCfq {
     rotational: bool,
     tagged: bool,
     tag_samples: u32,
-    tag_most: u32,
+    tag_max: u32,
     last_sync_done: Nanos,
 }
 
@@ -96,7 +96,7 @@ impl TreeCfq {
             // Until it knows better it takes the device to queue by itself.
             tagged: true,
             tag_samples: 0,
-            tag_most: 0,
+            tag_max: 0,
             last_sync_done: Nanos::ZERO,
         }
     }
@@ -344,7 +344,7 @@ impl TreeCfq {
 
     fn estimate_tags(&mut self) {
         let out = self.queues.in_flight;
-        self.tag_most = self.tag_most.max(out);
+        self.tag_max = self.tag_max.max(out);
         if self.queues.held <= 4 && out <= 4 {
             return;
         }
@@ -358,8 +358,8 @@ impl TreeCfq {
         }
         self.tag_samples += 1;
         if self.tag_samples >= TAG_SAMPLES {
-            self.tagged = self.tag_most >= TAGGED;
-            (self.tag_samples, self.tag_most) = (0, 0);
+            self.tagged = self.tag_max >= TAGGED;
+            (self.tag_samples, self.tag_max) = (0, 0);
         }
     }
 }
@@ -419,7 +419,7 @@ impl Scheduler for TreeCfq {
 
     fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
         let own = self.queues.find(&bio.context, bio.is_sync());
-        own == Some(requests[rq].word as usize)
+        own == Some(requests[rq].queue_index as usize)
     }
 
     fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {

@@ -3,7 +3,7 @@
 use crate::WorldError;
 use blocklayer::Kernel;
 use device::{Profile, array, profile::Kind};
-use simulate::{CHANCES, Chance, TURNAROUND_USUAL, Way};
+use simulate::{CHANCES, Chance, DEFAULT_TURNAROUND, TransportDelay};
 use std::fmt;
 use units::Nanos;
 
@@ -20,11 +20,11 @@ pub struct SimulatedTarget {
     /// A client's time between a completion and its next request.
     pub turnaround: Nanos,
     /// Between block layer and device.
-    pub way: Way,
+    pub delay: TransportDelay,
     /// The driver's depth, where it is less than the device's.
     pub depth: Option<u32>,
     /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
-    pub sleepers: Option<f64>,
+    pub tag_waiters_share: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
     /// As it was written.
@@ -43,10 +43,10 @@ impl SimulatedTarget {
         let mut target = SimulatedTarget {
             profile: String::new(),
             kernel: KERNEL_USUAL,
-            turnaround: TURNAROUND_USUAL,
-            way: Way::default(),
+            turnaround: DEFAULT_TURNAROUND,
+            delay: TransportDelay::default(),
             depth: None,
-            sleepers: None,
+            tag_waiters_share: None,
             lvm: false,
             text: words.to_owned(),
         };
@@ -61,17 +61,19 @@ impl SimulatedTarget {
             match (nth, word.split_once('=')) {
                 (0, _) => target.profile = word.to_owned(),
                 (_, Some(("turnaround", time))) => target.turnaround = short("turnaround", time)?,
-                (_, Some((part @ "transport", time))) => target.way.round_trip = short(part, time)?,
+                (_, Some((part @ "transport", time))) => {
+                    target.delay.round_trip = short(part, time)?
+                }
                 (_, Some((part @ "transport_jitter", time))) => {
-                    target.way.jitter = chance(part, time)?;
+                    target.delay.jitter = chance(part, time)?;
                 }
                 (_, Some((part @ "transport_write", time))) => {
-                    target.way.write = short(part, time)?
+                    target.delay.write = short(part, time)?
                 }
                 (_, Some((part @ "transport_every", time))) => {
-                    target.way.every = short(part, time)?
+                    target.delay.every = short(part, time)?
                 }
-                (_, Some((part @ "transport_gap", time))) => target.way.gap = short(part, time)?,
+                (_, Some((part @ "transport_gap", time))) => target.delay.gap = short(part, time)?,
                 (_, Some(("depth", depth))) => {
                     let number = depth.parse().ok().filter(|depth| *depth > 0);
                     target.depth = Some(number.ok_or_else(|| {
@@ -82,7 +84,7 @@ impl SimulatedTarget {
                 }
                 (_, Some(("sleepers", part))) => {
                     let number = part.parse().ok().filter(|part| (0.0..=1.0).contains(part));
-                    target.sleepers = Some(number.ok_or_else(|| {
+                    target.tag_waiters_share = Some(number.ok_or_else(|| {
                         WorldError::usage(format!(
                             "sleepers get '{part}' of the tags: write a part of 0 to 1"
                         ))
@@ -170,24 +172,27 @@ mod tests {
         assert!(one.lvm && one.profile == "array-4x15k" && one.kernel == Kernel::V2_6_18);
         let target = SimulatedTarget::parse("x@3.10,turnaround=20us,lvm").unwrap();
         assert_eq!(target.turnaround, Nanos::from_micros(20));
-        assert_eq!((target.way, target.depth), (Way::default(), None));
+        assert_eq!((target.delay, target.depth), (TransportDelay::default(), None));
         let target =
             SimulatedTarget::parse("x,transport=15us,depth=128,transport_gap=2us").unwrap();
-        assert_eq!(target.way.gap, Nanos::from_micros(2));
-        assert_eq!((target.way.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
+        assert_eq!(target.delay.gap, Nanos::from_micros(2));
+        assert_eq!((target.delay.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
         let target = SimulatedTarget::parse(
             "x,transport_jitter=5us,sleepers=0.2,transport_write=7us,transport_every=9us",
         );
-        let SimulatedTarget { way, sleepers, .. } = target.unwrap();
+        let SimulatedTarget { delay, tag_waiters_share, .. } = target.unwrap();
         let micros = Nanos::from_micros;
         let jitter = Chance::Exponential(micros(5));
-        assert_eq!((way.jitter, way.write, sleepers), (jitter, micros(7), Some(0.2)));
-        assert_eq!(way.every, micros(9));
+        assert_eq!((delay.jitter, delay.write, tag_waiters_share), (jitter, micros(7), Some(0.2)));
+        assert_eq!(delay.every, micros(9));
         let measured = "0ns/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms";
         let target = SimulatedTarget::parse(&format!("x,transport_jitter={measured}")).unwrap();
-        let Chance::Measured(times) = target.way.jitter else { panic!("{target:?}") };
+        let Chance::Measured(times) = target.delay.jitter else { panic!("{target:?}") };
         assert_eq!((times[1], times[10]), (micros(1), Nanos::from_millis(1)));
-        assert_eq!(chance(measured, &chance_text(&target.way.jitter)).unwrap(), target.way.jitter);
+        assert_eq!(
+            chance(measured, &chance_text(&target.delay.jitter)).unwrap(),
+            target.delay.jitter
+        );
         for wrong in [
             "sleepers=1.5",
             "sleepers=few",
