@@ -26,7 +26,7 @@ mod transport;
 mod volume;
 mod warnings;
 
-pub use database::{Database, Insert};
+pub use database::{Database, DatabaseError, Insert};
 pub use replay::ReplaySpec;
 pub use simulation::{Progress, Simulated, run, run_striped};
 pub use spec::{DEFAULT_TURNAROUND, MIN_PAGE_CACHE, SimulateError, Spec};

@@ -115,5 +115,6 @@ pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
     if spec.stack.page_cache < MIN_PAGE_CACHE {
         return Err(SimulateError::PageCache(spec.stack.page_cache));
     }
-    Database::of(spec.workload).map_err(|message| plan::Refusal::Workload { message }.into())
+    Database::of(spec.workload)
+        .map_err(|error| plan::Refusal::Workload { message: error.to_string() }.into())
 }

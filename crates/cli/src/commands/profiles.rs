@@ -144,7 +144,7 @@ fn import_drive(folder: &Path, drive: Option<&str>, output: Option<&Path>) -> an
     let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let source = format!("imported from the DiskSim files of {} in {folder}", imported.name);
     let title = format!("{} (imported)", drive.unwrap_or(&folder));
-    let toml = Profile::disk_toml(&title, &source, &imported.spec).map_err(anyhow::Error::msg)?;
+    let toml = Profile::disk_toml(&title, &source, &imported.spec)?;
     for note in &imported.notes {
         say::note(note);
     }

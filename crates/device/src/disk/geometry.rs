@@ -3,6 +3,7 @@
 //! A logical block of a zone becomes a *physical index* (its place among the zone's sectors in the
 //! order they are laid out), and that a track, a sector on it, and an angle.
 
+mod error;
 mod index;
 mod zone;
 
@@ -196,7 +197,8 @@ impl Geometry {
                 );
                 return Err(SpecError::new(&part, what));
             }
-            let made = Zone::new(spec, zone, first_lbn).map_err(|e| SpecError::new(&part, e))?;
+            let made = Zone::new(spec, zone, first_lbn)
+                .map_err(|error| SpecError::new(&part, error.to_string()))?;
             next_cylinder = zone.last_cylinder + 1;
             first_lbn += made.blocks;
             zones.push(made);

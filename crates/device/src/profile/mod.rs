@@ -26,7 +26,7 @@ pub enum ProfileError {
         suggestion(.near)
     )]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// Names like it.
         near: Vec<String>,
@@ -36,7 +36,7 @@ pub enum ProfileError {
     Unreadable {
         /// The file.
         file: String,
-        /// The system's words.
+        /// The system's error.
         why: String,
     },
     /// Something in the file is wrong.
@@ -50,6 +50,11 @@ pub enum ProfileError {
         what: String,
     },
 }
+
+/// A description that TOML cannot express.
+#[derive(Debug, thiserror::Error)]
+#[error("the description cannot be written as TOML")]
+pub struct NotWritable(#[source] toml::ser::Error);
 
 fn suggestion(near: &[String]) -> String {
     match near {
@@ -113,12 +118,12 @@ impl Profile {
         };
         let kind = match (&document.disk, &document.array, &document.flash) {
             (Some(table), None, None) => {
-                let spec = table.spec().map_err(|what| wrong("disk", what))?;
+                let spec = table.spec().map_err(|error| wrong("disk", error.to_string()))?;
                 Disk::new(spec.clone()).map_err(|error| wrong("disk", error.to_string()))?;
                 Kind::Disk(spec)
             }
             (None, Some(table), None) => {
-                let spec = table.spec().map_err(|what| wrong("array", what))?;
+                let spec = table.spec().map_err(|error| wrong("array", error.to_string()))?;
                 let mut member = member(&table.member)?;
                 if let (Kind::Disk(disk), false) = (&mut member.kind, table.member_write_cache) {
                     disk.write_cache = WriteCache::Off;
@@ -126,7 +131,7 @@ impl Profile {
                 Kind::Array { spec, drives: table.drives, member: Box::new(member) }
             }
             (None, None, Some(table)) => {
-                Kind::Flash(table.spec().map_err(|what| wrong("flash", what))?)
+                Kind::Flash(table.spec().map_err(|error| wrong("flash", error.to_string()))?)
             }
             _ => {
                 let what = "expected one of the sections [disk], [array], [flash]".to_owned();
@@ -228,7 +233,7 @@ impl Profile {
     }
 
     /// The profile of a description, such as an imported drive's, as TOML.
-    pub fn disk_toml(title: &str, source: &str, spec: &DiskSpec) -> Result<String, String> {
+    pub fn disk_toml(title: &str, source: &str, spec: &DiskSpec) -> Result<String, NotWritable> {
         let document = Document {
             title: title.to_owned(),
             notes: Vec::new(),
@@ -237,7 +242,7 @@ impl Profile {
             array: None,
             flash: None,
         };
-        toml::to_string(&document).map_err(|error| error.to_string())
+        toml::to_string(&document).map_err(NotWritable)
     }
 }
 

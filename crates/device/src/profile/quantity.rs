@@ -22,10 +22,6 @@ impl Time {
     pub fn ns(ns: u64) -> Self {
         Time(ns as i64)
     }
-    /// In ns; negative becomes an error's text.
-    pub fn positive(self) -> Result<u32, String> {
-        u32::try_from(self.0).map_err(|_| format!("a time of {self}: expected 0 to 4 s"))
-    }
 }
 
 impl Rate {
@@ -67,39 +63,62 @@ impl fmt::Display for Rate {
     }
 }
 
-fn parse_time(text: &str) -> Result<Time, String> {
+/// Text that is no quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum QuantityError {
+    /// No number, or no unit that is known.
+    #[error(transparent)]
+    Parse(#[from] units::ParseError),
+    /// A bare number.
+    #[error("'{text}' has no unit: use one, such as {example}")]
+    NoUnit {
+        /// The text.
+        text: String,
+        /// What such a quantity looks like.
+        example: &'static str,
+    },
+    /// A size that is no number of sectors.
+    #[error("'{0}' is not a whole number of 512-byte sectors")]
+    NotSectors(String),
+    /// Something else than a rate.
+    #[error("'{0}' is not a rate such as 300 MB/s")]
+    NotARate(String),
+    /// A rate of zero.
+    #[error("'{0}' is a rate of zero")]
+    ZeroRate(String),
+}
+
+fn parse_time(text: &str) -> Result<Time, QuantityError> {
     let (sign, rest) = match text.trim().strip_prefix('-') {
         Some(rest) => (-1, rest),
         None => (1, text),
     };
-    let nanos: Nanos = rest.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let nanos: Nanos = rest.parse()?;
     Ok(Time(sign * nanos.0 as i64))
 }
 
-fn parse_size(text: &str) -> Result<Size, String> {
+fn parse_size(text: &str) -> Result<Size, QuantityError> {
     if !text.contains(|c: char| c.is_ascii_alphabetic()) {
-        return Err(format!("'{text}' has no unit: write a size with one, such as 64 KiB"));
+        return Err(QuantityError::NoUnit { text: text.to_owned(), example: "64 KiB" });
     }
-    let bytes: Bytes = text.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let bytes: Bytes = text.parse()?;
     match bytes.0 % 512 {
         0 => Ok(Size(bytes.0 / 512)),
-        // Labels count in decimal; a drive's last partial sector is nobody's.
+        // Drive labels are decimal; a last partial sector does not count.
         _ if text.trim_end().ends_with("B") && bytes.0 >= 1_000_000 => Ok(Size(bytes.0 / 512)),
-        _ => Err(format!("'{text}' is not a whole number of 512-byte sectors")),
+        _ => Err(QuantityError::NotSectors(text.to_owned())),
     }
 }
 
-fn parse_rate(text: &str) -> Result<Rate, String> {
-    let size = text
-        .trim()
-        .strip_suffix("/s")
-        .ok_or_else(|| format!("'{text}' is not a rate: write one such as 300 MB/s"))?;
+fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
+    let size =
+        text.trim().strip_suffix("/s").ok_or_else(|| QuantityError::NotARate(text.to_owned()))?;
     if !size.contains(|c: char| c.is_ascii_alphabetic()) {
-        return Err(format!("'{text}' has no unit: write a rate with one, such as 300 MB/s"));
+        return Err(QuantityError::NoUnit { text: text.to_owned(), example: "300 MB/s" });
     }
-    let bytes: Bytes = size.parse().map_err(|error: units::ParseError| error.to_string())?;
+    let bytes: Bytes = size.parse()?;
     match bytes.0 {
-        0 => Err(format!("'{text}' moves nothing")),
+        0 => Err(QuantityError::ZeroRate(text.to_owned())),
         rate => Ok(Rate(rate)),
     }
 }

@@ -133,7 +133,7 @@ fn every_kind_of_work_runs_on_files_and_raw_and_repeats() {
 fn what_the_models_do_not_know_is_refused() {
     let refused = |workload: &str, variables: &[(&str, &str)]| {
         let trial = trial(workload, variables, Kernel::V6_12, 1);
-        Database::of(&trial.workload).unwrap_err()
+        Database::of(&trial.workload).unwrap_err().to_string()
     };
     assert!(refused("oltp_read_only,server=postgresql", &[]).contains("MariaDB"));
     assert!(refused("insert,engine=aria", &[]).contains("aria"));

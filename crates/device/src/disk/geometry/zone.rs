@@ -1,5 +1,6 @@
 //! One zone: spares, slips and replaced sectors.
 
+use super::error::ZoneError;
 use super::{GeometrySpec, Sparing, ZoneSpec};
 
 /// A zone's map, ready for use.
@@ -31,16 +32,16 @@ impl Zone {
         disk: &GeometrySpec,
         spec: &ZoneSpec,
         first_lbn: u64,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ZoneError> {
         let sectors_per_track = u64::from(spec.sectors_per_track);
         if !(1..=1_000_000).contains(&sectors_per_track) {
-            return Err(format!("{sectors_per_track} sectors a track: expected 1 to 1,000,000"));
+            return Err(ZoneError::SectorsPerTrack { sectors: sectors_per_track });
         }
         if spec.last_cylinder < spec.first_cylinder {
-            return Err(format!(
-                "cylinders {} to {}: the last is before the first",
-                spec.first_cylinder, spec.last_cylinder
-            ));
+            return Err(ZoneError::Cylinders {
+                first: spec.first_cylinder,
+                last: spec.last_cylinder,
+            });
         }
         let heads = u64::from(disk.heads);
         let cylinders = u64::from(spec.last_cylinder - spec.first_cylinder) + 1;
@@ -54,12 +55,12 @@ impl Zone {
             | Sparing::CylinderFront
             | Sparing::CylinderAndDisk
             | Sparing::CylinderFrontAndDisk => (sectors_per_track * heads, all),
-            Sparing::Range(0) => return Err("a sparing range of 0 cylinders".to_owned()),
+            Sparing::Range(0) => return Err(ZoneError::EmptySparingRange),
             Sparing::Range(range) => (sectors_per_track * heads * u64::from(range), all),
         };
         let spares = if disk.sparing == Sparing::None { 0 } else { spec.spares };
         if spares >= unit {
-            return Err(format!("{spares} spares in a unit of {unit}: nothing is left for data"));
+            return Err(ZoneError::OnlySpares { spares, unit });
         }
         let unit_used = unit - spares;
         // A last range that is cut short by the zone's end keeps its spares too.
@@ -90,18 +91,18 @@ impl Zone {
         zone.blocks = usable
             .checked_sub(spec.empty_front)
             .filter(|blocks| *blocks > 0)
-            .ok_or_else(|| format!("{} empty blocks at the front of {usable}", spec.empty_front))?;
+            .ok_or(ZoneError::EmptyFront { empty: spec.empty_front, usable })?;
         zone.check_defects(total, disk.sparing)?;
         Ok(zone)
     }
 
     /// Sorts the slips and notes from which logical index each shifts.
-    fn take_slips(&mut self, spec: &ZoneSpec, total: u64) -> Result<(), String> {
+    fn take_slips(&mut self, spec: &ZoneSpec, total: u64) -> Result<(), ZoneError> {
         let mut slips = spec.slips.clone();
         slips.sort_unstable();
         slips.dedup();
-        if let Some(slip) = slips.last().filter(|slip| **slip >= total) {
-            return Err(format!("slip {slip} lies beyond the zone's {total}"));
+        if let Some(slip) = slips.last().copied().filter(|slip| *slip >= total) {
+            return Err(ZoneError::SlipBeyond { slip, total });
         }
         match self.slips_move_all {
             true => self.take_moving_slips(&slips),
@@ -124,12 +125,12 @@ impl Zone {
     }
 
     /// Slips that the spares of their own unit make up for.
-    fn take_absorbed_slips(&mut self, slips: &[u64]) -> Result<(), String> {
+    fn take_absorbed_slips(&mut self, slips: &[u64]) -> Result<(), ZoneError> {
         let spares = self.unit - self.unit_used;
         for unit_slips in slips.chunk_by(|a, b| a / self.unit == b / self.unit) {
             if unit_slips.len() as u64 > spares {
                 let slip = unit_slips[spares as usize];
-                return Err(format!("more slips than the {spares} spares, at slip {slip}"));
+                return Err(ZoneError::TooManySlips { spares, slip });
             }
             // Front spares that remain when slips have used some.
             let left = self.front.saturating_sub(unit_slips.len() as u64);
@@ -149,7 +150,7 @@ impl Zone {
     }
 
     /// A replacement must be a sector (or track) that holds nothing else.
-    fn check_defects(&mut self, total: u64, sparing: Sparing) -> Result<(), String> {
+    fn check_defects(&mut self, total: u64, sparing: Sparing) -> Result<(), ZoneError> {
         // A published drive lists a defect as its own replacement: nothing is replaced.
         self.defects.retain(|(bad, to)| bad != to);
         self.defects.sort_unstable();
@@ -158,16 +159,15 @@ impl Zone {
         let repeated = self.defects.windows(2).any(|pair| pair[0].0 == pair[1].0)
             || replacements.windows(2).any(|pair| pair[0] == pair[1]);
         if repeated {
-            return Err("a defect or a replacement is listed twice".to_owned());
+            return Err(ZoneError::ListedTwice);
         }
-        if let Some((bad, to)) = self.defects.iter().find(|(bad, to)| (*bad).max(*to) >= total) {
-            return Err(format!("defect ({bad}, {to}) lies beyond the zone's {total}"));
+        let beyond = self.defects.iter().find(|(bad, to)| (*bad).max(*to) >= total);
+        if let Some((bad, to)) = beyond.copied() {
+            return Err(ZoneError::DefectBeyond { bad, to, total });
         }
         let tracks = sparing == Sparing::ZoneTracks;
-        match self.defects.iter().find(|(_, to)| self.holds_data(*to, tracks)) {
-            Some((bad, to)) => {
-                Err(format!("defect ({bad}, {to}): {to} is no spare, it holds data of its own"))
-            }
+        match self.defects.iter().copied().find(|(_, to)| self.holds_data(*to, tracks)) {
+            Some((bad, to)) => Err(ZoneError::NotASpare { bad, to }),
             None => Ok(()),
         }
     }

@@ -1,5 +1,6 @@
 //! A disk's table as a description, and a description as a table.
 
+use super::error::{SchemaError, nanoseconds};
 use super::index::IndexTable;
 use super::{
     AccessName, BusTable, CacheTable, DiskTable, ExtraTable, HeadOrderName, OverheadTable,
@@ -13,22 +14,21 @@ use crate::profile::quantity::{Size, Time};
 
 impl DiskTable {
     /// The description. Errors say which field and why.
-    pub fn spec(&self) -> Result<DiskSpec, String> {
+    pub fn spec(&self) -> Result<DiskSpec, SchemaError> {
         let geometry = self.geometry()?;
-        let settle = i32::try_from(self.write_settle.0).map_err(|_| "write_settle: too long")?;
+        let settle = i32::try_from(self.write_settle.0)
+            .map_err(|_| SchemaError::Time { field: "write_settle", time: self.write_settle })?;
         Ok(DiskSpec {
             geometry,
             access: match self.access {
                 AccessName::Positions => Access::Positions,
                 AccessName::NoRotation => Access::NoRotation,
                 AccessName::HalfTurn => Access::HalfTurn,
-                AccessName::Constant(time) => {
-                    Access::Constant(time.positive().map_err(|e| format!("access: {e}"))?)
-                }
+                AccessName::Constant(time) => Access::Constant(nanoseconds("access", time)?),
             },
             seek: self.seek.curve()?,
             write_seek: self.write_seek.as_ref().map(SeekTable::curve).transpose()?.map(Box::new),
-            head_switch_ns: self.head_switch.positive().map_err(|e| format!("head_switch: {e}"))?,
+            head_switch_ns: nanoseconds("head_switch", self.head_switch)?,
             write_settle_ns: settle,
             read_after_write_jog: self.read_after_write_jog,
             overheads: self.overhead.spec()?,
@@ -49,11 +49,11 @@ impl DiskTable {
         })
     }
 
-    fn geometry(&self) -> Result<GeometrySpec, String> {
+    fn geometry(&self) -> Result<GeometrySpec, SchemaError> {
         let turn_ns = match (self.rotation, self.turn) {
             (Some(rpm), None) => rpm.turn().0,
-            (None, Some(turn)) => u64::from(turn.positive()?),
-            _ => return Err("expected one of rotation and turn".to_owned()),
+            (None, Some(turn)) => u64::from(nanoseconds("turn", turn)?),
+            _ => return Err(SchemaError::fields("one of rotation and turn")),
         };
         let sparing = match (self.sparing, self.sparing_range) {
             (SparingName::None, None) => Sparing::None,
@@ -67,16 +67,19 @@ impl DiskTable {
             (SparingName::Zone, None) => Sparing::Zone,
             (SparingName::Disk, None) => Sparing::Disk,
             (SparingName::Range, Some(range)) => Sparing::Range(range),
-            _ => return Err("sparing_range: expected with sparing = \"range\" alone".to_owned()),
+            _ => {
+                let expected = "sparing_range with sparing = \"range\", and only with it";
+                return Err(SchemaError::fields(expected));
+            }
         };
-        let sectors = |skew: Time, per_track: u32| -> Result<u32, String> {
-            let skew = u64::from(skew.positive()?) * u64::from(per_track);
+        let sectors = |skew: Time, per_track: u32| -> Result<u32, SchemaError> {
+            let skew = u64::from(nanoseconds("skew", skew)?) * u64::from(per_track);
             Ok(skew.div_ceil(turn_ns) as u32)
         };
         let index = self.index.as_ref().map(IndexTable::spec).transpose()?;
         let mut zones = match index {
             Some(_) if self.zone_range.is_some() => {
-                return Err("expected one of zone_range and index".to_owned());
+                return Err(SchemaError::fields("one of zone_range and index"));
             }
             Some(_) => self.zones.clone(),
             None => self.zone_tables()?,
@@ -105,21 +108,23 @@ impl DiskTable {
         })
     }
 
-    fn zone_tables(&self) -> Result<Vec<ZoneTable>, String> {
+    fn zone_tables(&self) -> Result<Vec<ZoneTable>, SchemaError> {
         let Some(range) = &self.zone_range else {
             return match self.zones.is_empty() {
-                true => Err("expected zone_range, zones or index".to_owned()),
+                true => Err(SchemaError::fields("zone_range, zones or index")),
                 false => Ok(self.zones.clone()),
             };
         };
         if !self.zones.is_empty() {
-            return Err("expected one of zone_range and zones".to_owned());
+            return Err(SchemaError::fields("one of zone_range and zones"));
         }
         if range.count == 0 || range.count > self.cylinders || range.inner > range.outer {
-            return Err(format!(
-                "zone_range: {} zones of {} to {} sectors on {} cylinders",
-                range.count, range.outer, range.inner, self.cylinders
-            ));
+            return Err(SchemaError::ZoneRange {
+                zones: range.count,
+                outer: range.outer,
+                inner: range.inner,
+                cylinders: self.cylinders,
+            });
         }
         let border =
             |n: u32| (u64::from(self.cylinders) * u64::from(n) / u64::from(range.count)) as u32;
@@ -249,7 +254,7 @@ fn from_millis(millis: f64) -> Time {
 }
 
 impl SeekTable {
-    fn curve(&self) -> Result<SeekCurve, String> {
+    fn curve(&self) -> Result<SeekCurve, SchemaError> {
         if !self.table.is_empty() {
             return Ok(SeekCurve::Table(
                 self.table.iter().map(|(d, t)| (*d, millis(*t))).collect(),
@@ -280,12 +285,10 @@ impl SeekTable {
                 Ok(SeekCurve::Fraction { base: millis(base), factor: millis(factor) })
             }
             (None, None, Some(time)) => Ok(SeekCurve::Constant(millis(time))),
-            _ => {
-                Err("seek: expected table; or single, average, full; or threshold, root_base_ms, \
-                      root_factor_ms, linear_base_ms, linear_factor_ms; or base, factor; or \
-                      constant"
-                    .to_owned())
-            }
+            _ => Err(SchemaError::fields(
+                "seek with table; or single, average, full; or threshold, root_base_ms, \
+                 root_factor_ms, linear_base_ms, linear_factor_ms; or base, factor; or constant",
+            )),
         }
     }
 
@@ -329,14 +332,15 @@ impl SeekTable {
 }
 
 impl OverheadTable {
-    fn spec(&self) -> Result<Overheads, String> {
-        let named = |name: &str, time: Time| time.positive().map_err(|e| format!("{name}: {e}"));
-        let after = |name: &str, pair: Option<(Time, Time)>| -> Result<After, String> {
-            let (read, write) = pair
-                .or(self.command.map(|time| (time, time)))
-                .ok_or_else(|| format!("overhead: expected {name}, or command for all"))?;
-            Ok(After { read_ns: named(name, read)?, write_ns: named(name, write)? })
-        };
+    fn spec(&self) -> Result<Overheads, SchemaError> {
+        let named = nanoseconds;
+        let after =
+            |name: &'static str, pair: Option<(Time, Time)>| -> Result<After, SchemaError> {
+                let (read, write) = pair
+                    .or(self.command.map(|time| (time, time)))
+                    .ok_or(SchemaError::Overhead { case: name })?;
+                Ok(After { read_ns: named(name, read)?, write_ns: named(name, write)? })
+            };
         let extra_disconnect = match self.extra_disconnect {
             None => None,
             Some(extra) => Some(ExtraDisconnect {
@@ -391,15 +395,20 @@ impl OverheadTable {
 }
 
 impl BusTable {
-    fn spec(&self) -> Result<Bus, String> {
+    fn spec(&self) -> Result<Bus, SchemaError> {
         let (read_sector_ns, write_sector_ns) =
             match (self.rate, self.read_sector, self.write_sector) {
                 (Some(rate), None, None) => (rate.sector_ns(), rate.sector_ns()),
-                (None, Some(read), Some(write)) => (read.positive()?, write.positive()?),
-                _ => return Err("bus: expected rate, or read_sector and write_sector".to_owned()),
+                (None, Some(read), Some(write)) => {
+                    (nanoseconds("read_sector", read)?, nanoseconds("write_sector", write)?)
+                }
+                _ => {
+                    let expected = "bus with rate, or with read_sector and write_sector";
+                    return Err(SchemaError::fields(expected));
+                }
             };
         if !(0.0..=1.0).contains(&self.read_watermark) {
-            return Err(format!("bus: a read_watermark of {}", self.read_watermark));
+            return Err(SchemaError::ReadWatermark { value: self.read_watermark });
         }
         Ok(Bus {
             read_sector_ns,
@@ -456,13 +465,13 @@ impl CacheTable {
 }
 
 impl WriteCacheTable {
-    fn spec(&self) -> Result<WriteCache, String> {
+    fn spec(&self) -> Result<WriteCache, SchemaError> {
         match (self.streams, self.size, self.runs, self.high_water) {
             (Some(streams), None, None, None) => Ok(WriteCache::Appending { streams }),
             (None, Some(size), Some(runs), Some(high_water)) => {
                 Ok(WriteCache::Full { size: size.0, runs, high_water })
             }
-            _ => Err("write_cache: expected streams, or size, runs and high_water".to_owned()),
+            _ => Err(SchemaError::fields("write_cache with streams, or size, runs and high_water")),
         }
     }
 

@@ -1,5 +1,6 @@
 //! An index layout in a profile. Imports write it; by hand nobody will.
 
+use super::error::SchemaError;
 use super::is_default;
 use crate::disk::{ChildSpec, IndexSpec, PatternSpec, RemapSpec, RunSpec};
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub(super) struct IndexTable {
 type RunRow = (u64, u32, f64, u64, i64, f64, u64, u32, i32);
 
 impl IndexTable {
-    pub(super) fn spec(&self) -> Result<IndexSpec, String> {
+    pub(super) fn spec(&self) -> Result<IndexSpec, SchemaError> {
         let pattern = |&(first, last, sectors_per_track): &(u32, u32, u32)| PatternSpec {
             first,
             last,
@@ -66,13 +67,13 @@ impl IndexTable {
     }
 }
 
-fn run(row: &RunRow) -> Result<RunSpec, String> {
+fn run(row: &RunRow) -> Result<RunSpec, SchemaError> {
     let (start, cylinder, angle, child_places, cylinders, advance, places, child, head) = *row;
     if !(angle.is_finite() && advance.is_finite()) {
-        return Err(format!("index: a run at {start} with an angle that is no number"));
+        return Err(SchemaError::RunAngle { start });
     }
     let child_cylinders = u32::try_from(cylinders.unsigned_abs())
-        .map_err(|_| format!("index: a run at {start} with {cylinders} cylinders a child"))?;
+        .map_err(|_| SchemaError::RunCylinders { start, cylinders })?;
     Ok(RunSpec {
         start,
         cylinder,

@@ -1,7 +1,12 @@
 //! A profile's TOML, field by field, and how it becomes a description (and back, for imports).
 
 mod disk;
+mod error;
 mod index;
+
+pub use error::SchemaError;
+
+use error::nanoseconds;
 
 use self::index::IndexTable;
 use super::quantity::{Rate, Size, Time};
@@ -406,9 +411,9 @@ enum StateName {
 
 impl ArrayTable {
     /// The controller's description.
-    pub fn spec(&self) -> Result<ArraySpec, String> {
+    pub fn spec(&self) -> Result<ArraySpec, SchemaError> {
         if self.drives > 1024 {
-            return Err(format!("drives: {}, expected at most 1024", self.drives));
+            return Err(SchemaError::Drives { drives: self.drives });
         }
         Ok(ArraySpec {
             level: match self.level {
@@ -420,7 +425,7 @@ impl ArrayTable {
             stripe_unit: self.stripe_unit.0,
             depth: self.depth,
             drive_depth: self.drive_depth,
-            overhead_ns: self.overhead.positive().map_err(|e| format!("overhead: {e}"))?,
+            overhead_ns: nanoseconds("overhead", self.overhead)?,
             sector_ns: self.link.sector_ns(),
             read_policy: match self.read_policy {
                 ReadPolicyName::First => ReadPolicy::First,
@@ -444,8 +449,8 @@ impl ArrayTable {
 
 impl FlashTable {
     /// The drive's description.
-    pub fn spec(&self) -> Result<FlashSpec, String> {
-        let named = |name: &str, time: Time| time.positive().map_err(|e| format!("{name}: {e}"));
+    pub fn spec(&self) -> Result<FlashSpec, SchemaError> {
+        let named = nanoseconds;
         Ok(FlashSpec {
             capacity: self.capacity.0 / 8 * 8,
             over_provisioning: self.over_provisioning,

@@ -2,6 +2,7 @@
 
 use super::{ChildSpec, Index, IndexSpec, PatternSpec, RemapSpec, RunSpec};
 use crate::disk::geometry::GeometrySpec;
+use crate::disk::geometry::error::RunError;
 use crate::spec_error::SpecError;
 
 /// How much a node holds, and which cylinders it takes, counted from its own first.
@@ -45,7 +46,8 @@ pub(super) fn sizes(
         let mut size = Size { low: i64::MAX, high: i64::MIN, ..Size::default() };
         for (nth, run) in node.iter().enumerate() {
             let part = format!("index node {number}, run {nth}");
-            add_run(heads, spec, &sizes, run, &mut size).map_err(|e| SpecError::new(&part, e))?;
+            add_run(heads, spec, &sizes, run, &mut size)
+                .map_err(|error| SpecError::new(&part, error.to_string()))?;
         }
         if node.is_empty() {
             return wrong(&format!("index node {number}"), "holds no runs".to_owned());
@@ -70,35 +72,35 @@ fn add_run(
     sizes: &[Size],
     run: &RunSpec,
     size: &mut Size,
-) -> Result<(), String> {
+) -> Result<(), RunError> {
     if run.start != size.places {
-        return Err(format!("begins at {}, and what is before ends at {}", run.start, size.places));
+        return Err(RunError::Gap { start: run.start, end: size.places });
     }
     if run.child_places == 0 || run.places == 0 || run.places >= 1 << 48 {
-        return Err(format!("{} places in children of {}", run.places, run.child_places));
+        let (places, child_places) = (run.places, run.child_places);
+        return Err(RunError::Places { places, child_places });
     }
     let child = match run.child {
-        ChildSpec::Node(child) => *sizes.get(child as usize).ok_or_else(|| {
-            format!("node {child} as its child: expected one before its own, {}", sizes.len())
-        })?,
+        ChildSpec::Node(child) => {
+            *sizes.get(child as usize).ok_or(RunError::Child { child, own: sizes.len() })?
+        }
         ChildSpec::Track { pattern, head } => {
-            let found = spec.patterns.get(pattern as usize).ok_or_else(|| {
-                format!("track pattern {pattern}, and there are {}", spec.patterns.len())
-            })?;
+            let patterns = spec.patterns.len();
+            let found = spec.patterns.get(pattern as usize);
+            let found = found.ok_or(RunError::Pattern { pattern, patterns })?;
             if head >= heads {
-                return Err(format!("head {head}, and there are {heads}"));
+                return Err(RunError::Head { head, heads });
             }
             let places = u64::from(found.last - found.first) + 1;
             Size { places, tracks: 1, low: 0, high: 0 }
         }
     };
     if run.child_places > child.places {
-        let what = format!("{} places in a child that holds {}", run.child_places, child.places);
-        return Err(what);
+        return Err(RunError::ChildPlaces { places: run.child_places, holds: child.places });
     }
     let children = run.places.div_ceil(run.child_places);
     let last = i64::try_from(u128::from(children - 1) * u128::from(run.child_cylinders))
-        .map_err(|_| format!("{children} children"))?;
+        .map_err(|_| RunError::Children { children })?;
     let first = i64::from(run.cylinder);
     let last = if run.inward { first.saturating_add(last) } else { first.saturating_sub(last) };
     size.low = size.low.min(first.min(last).saturating_add(child.low));
