@@ -8,24 +8,24 @@ use std::collections::VecDeque;
 use units::Nanos;
 use workload::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 
-/// What all clients of a job have in common.
+/// What the clients of a job have in common.
 pub(crate) struct Rules {
-    /// Sectors an operation.
+    /// Sectors per operation.
     pub sectors: u64,
     /// Writes carry FUA.
     pub fua: bool,
-    /// A flush follows every so many writes.
+    /// A flush follows after this many writes.
     pub flush_every: Option<u32>,
     /// That flush is a call of its own (fsync), not part of the write (O_SYNC).
     pub flush_is_call: bool,
     /// Latency counts from the intended start.
     pub open: bool,
-    /// Its operations are system calls that the machine works through: the page cache, a filesystem
-    /// or a database is in the way. Else they go to the block layer at once.
+    /// Its operations are system calls of the machine, through page cache, filesystem or database.
+    /// Otherwise they go directly to the block layer.
     pub calls: bool,
     /// O_DIRECT.
     pub direct: bool,
-    /// As a system call: fsync (or what O_SYNC does) after every so many writes.
+    /// As a system call: fsync (or what O_SYNC does) after this many writes.
     pub sync_every: Option<u32>,
     /// That is fdatasync, or O_DSYNC.
     pub data_only: bool,
@@ -70,22 +70,22 @@ impl Rules {
     }
 }
 
-/// io_uring's workers that may block at once: four a processor unless set otherwise
-/// (io_uring_register(2), IORING_REGISTER_IOWQ_MAX_WORKERS), on two processors.
+/// How many io_uring workers may block at once: the default of four per processor, on two processors.
+/// Documented: io_uring_register(2), IORING_REGISTER_IOWQ_MAX_WORKERS.
 const RING_WORKERS: u32 = 8;
 
-/// How a client of the direct path waits for free requests.
+/// How a client of the direct path waits for a free request.
 #[derive(Debug)]
 pub(crate) enum TagWait {
-    /// io_submit(2), or a read or write itself: the client sleeps, and hands over nothing meanwhile.
+    /// io_submit(2), read(2) or write(2): the client itself sleeps, and submits nothing meanwhile.
     Itself {
-        /// It does now.
+        /// It sleeps now.
         asleep: bool,
     },
-    /// io_uring: the ring's workers sleep, each for one operation, and the client goes on. What finds
-    /// no worker waits for one.
+    /// io_uring: the ring's workers sleep, each for one operation, and the client continues. Operations
+    /// without a worker wait for one.
     Workers {
-        /// Workers that sleep.
+        /// Sleeping workers.
         asleep: u32,
         /// Operations without a worker, in order.
         waiting: VecDeque<u32>,
@@ -93,7 +93,7 @@ pub(crate) enum TagWait {
 }
 
 impl TagWait {
-    /// By the way in which a client of such a kernel has several operations outstanding.
+    /// With the interface that gives a client of this kernel several outstanding operations.
     fn of(kernel: Kernel, depth: u32) -> Self {
         match kernel.multi_queue() && depth > 1 {
             true => TagWait::Workers { asleep: 0, waiting: VecDeque::new() },
@@ -101,17 +101,17 @@ impl TagWait {
         }
     }
 
-    /// Whether the client can begin nothing.
+    /// Whether the client cannot begin another operation.
     pub fn blocks_client(&self) -> bool {
         matches!(self, TagWait::Itself { asleep: true })
     }
 
-    /// Whether an operation is tried without sleeping first.
+    /// Whether an operation is first submitted without sleeping.
     pub fn tries(&self) -> bool {
         matches!(self, TagWait::Workers { .. })
     }
 
-    /// An operation found no free request: whether a worker takes it, and may sleep for it.
+    /// An operation found no free request: whether a worker takes it, and sleeps for it.
     pub fn worker_for(&mut self, slot: u32) -> bool {
         let TagWait::Workers { asleep, waiting } = self else { return true };
         let free = *asleep < RING_WORKERS;
@@ -122,14 +122,14 @@ impl TagWait {
         free
     }
 
-    /// Somebody sleeps for a request.
+    /// The client, or a worker, begins to sleep for a request.
     pub fn begin(&mut self) {
         if let TagWait::Itself { asleep } = self {
             *asleep = true;
         }
     }
 
-    /// An operation that slept is handed over: the next for its worker.
+    /// An operation that slept was submitted: returns the next one for its worker.
     pub fn end(&mut self) -> Option<u32> {
         match self {
             TagWait::Itself { asleep } => {
@@ -147,55 +147,55 @@ impl TagWait {
 
 /// One client.
 pub(crate) struct Client {
-    /// 0: the measured job; 1: the one beside it.
+    /// 0: the measured job; 1: the background job.
     pub job: usize,
     pub context: Context,
     pub offsets: Offsets,
-    /// Where a rate is offered.
+    /// Its arrivals, if it has a rate.
     pub schedule: Option<Schedule>,
-    /// Slots of operations that may begin.
+    /// Slots for operations that may begin.
     pub free: Vec<u32>,
-    /// Who waits when there is no free request.
+    /// How it waits for a free request.
     pub sleeping: TagWait,
-    /// Will be looked at at its next arrival.
+    /// A wait for its next arrival is set.
     pub armed: bool,
-    /// Waits to be looked at now.
+    /// It is in the list of ready clients.
     pub ready: bool,
-    /// Its first operations are on their way.
+    /// Its first operations have been submitted.
     pub under_way: bool,
     pub writes_since_flush: u32,
 }
 
-/// One operation that is outstanding, or the place for one.
+/// A slot: an outstanding operation, or room for one.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub client: u32,
     pub reads: bool,
     pub start: u64,
-    /// Sectors in all; none in a flush that a trace asks for.
+    /// Its sectors; none in a recorded flush.
     pub sectors: u64,
     /// A write of a trace before which the cache is flushed; false once it is.
     pub preflush: bool,
     /// A write of a trace that carries FUA.
     pub fua: bool,
-    /// Its place in a trace, if it comes from one.
+    /// When it was issued in the trace and how long it took there, if it comes from one.
     pub recorded: Option<(Nanos, Option<Nanos>)>,
     pub intended: Nanos,
     pub submitted: Nanos,
-    /// Sectors handed over so far.
+    /// Sectors submitted so far.
     pub handed: u64,
-    /// Bios of it that are not done.
+    /// Its outstanding bios.
     pub pieces: u32,
-    /// Since when it waits for a request.
+    /// When it began to wait for a request.
     pub slept: Nanos,
-    /// Since when the flush after the write goes on.
+    /// When the flush after the write was submitted.
     pub flushing: Option<Nanos>,
     pub failed: bool,
     pub busy: bool,
 }
 
 impl Operation {
-    /// Of a client's, meant for `intended` and begun at `now`; where it goes is still to be said.
+    /// An operation of `client`, intended for `intended` and begun at `now`, without sectors yet.
     pub fn begun(client: u32, intended: Nanos, now: Nanos) -> Self {
         Operation {
             client,
@@ -217,12 +217,12 @@ impl Operation {
     }
 }
 
-/// All clients of a spec, with their operations' slots.
+/// All clients of a spec, and the slots of their operations.
 pub(crate) struct ClientTable {
     pub clients: Vec<Client>,
     pub operations: Vec<Operation>,
     pub rules: Vec<Rules>,
-    /// Contexts there are: 0 to this, exclusive.
+    /// How many I/O contexts there are, numbered from 0.
     pub contexts: u32,
 }
 
@@ -259,7 +259,7 @@ impl ClientTable {
         let blocks = (spec.span.0 / job.block_size.sectors().0).max(1);
         for client in 0..job.clients {
             let stream = |what| Stream::new(spec.seed, &format!("{role} client {client} {what}"));
-            // Threads too: pthread_create(3) does not ask for CLONE_IO, see clone(2).
+            // Threads too: pthread_create(3) does not use CLONE_IO, see clone(2).
             self.contexts += 1;
             let place = (client, job.clients);
             let first = self.operations.len() as u32;

@@ -8,19 +8,19 @@ use workload::ReplayMode;
 /// A trace and how to replay it.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplaySpec<'a> {
-    /// What was recorded.
+    /// The trace.
     pub trace: &'a Trace,
     /// When its requests are issued.
     pub mode: ReplayMode,
-    /// As fast as possible: how many are outstanding at most.
+    /// In mode `asap`: the largest number of outstanding requests.
     pub outstanding: u32,
 }
 
-/// Processes that are told apart; those beyond share their places.
+/// How many processes are distinguished; further ones share these.
 pub(crate) const MAX_PROCESSES: u32 = 4096;
 
-/// Requests outstanding of all processes together at most: beyond this, an open replay waits, and
-/// its response times count on.
+/// The largest number of outstanding requests of all processes. An open replay that reaches it waits, and
+/// its response times include that.
 const MAX_SLOTS: u32 = 1 << 16;
 
 /// Samples of counters that a replay may always have: an hour of seconds.
@@ -39,7 +39,7 @@ impl ReplaySpec<'_> {
         Nanos::from_secs(length_s.div_ceil(samples).max(1))
     }
 
-    /// How many clients replay it.
+    /// How many clients replay the trace.
     pub(crate) fn clients(&self) -> u32 {
         self.trace.processes.clamp(1, MAX_PROCESSES)
     }
@@ -55,26 +55,26 @@ impl ReplaySpec<'_> {
     }
 }
 
-/// What a client may do.
+/// What a client may do next.
 pub(crate) enum Next {
-    /// Begin this, meant for this time.
+    /// Begin this request, intended for this time.
     Begin(Entry, Nanos),
     /// Nothing before this time.
     At(Nanos),
-    /// Nothing until something ends, or nothing more.
+    /// Nothing before a request completes, or nothing more at all.
     Nothing,
 }
 
-/// How far a replay has come.
+/// The state of a replay.
 pub(crate) struct Replaying<'a> {
     entries: &'a [Entry],
     mode: ReplayMode,
     outstanding: u32,
-    /// Entries of each client that are still to come.
+    /// The remaining entries of each client.
     of_client: Vec<VecDeque<u32>>,
-    /// Closed: when each client has thought.
+    /// In mode `closed`: when each client's think time ends.
     not_before: Vec<Nanos>,
-    /// As fast as possible: the next entry.
+    /// In mode `asap`: the next entry.
     cursor: usize,
     in_flight: u32,
     left: usize,
@@ -91,7 +91,7 @@ impl<'a> Replaying<'a> {
             entries: &spec.trace.entries,
             mode: spec.mode,
             outstanding: spec.outstanding.max(1),
-            // A process's first request comes when it was recorded.
+            // A process's first request is issued at its recorded time.
             not_before: of_client
                 .iter()
                 .map(|own| own.front().map_or(Nanos::ZERO, |at| entry(spec, *at).at))
@@ -103,12 +103,12 @@ impl<'a> Replaying<'a> {
         }
     }
 
-    /// Everything has been issued and is done.
+    /// Whether all requests have been issued and completed.
     pub fn is_done(&self) -> bool {
         self.left == 0 && self.in_flight == 0
     }
 
-    /// What `client`, which has a free place, may do at `now`.
+    /// What `client`, which has a free slot, may do at `now`.
     pub fn next(&self, client: u32, now: Nanos) -> Next {
         let Some(&place) = self.of_client[client as usize].front() else { return Next::Nothing };
         let entry = self.entries[place as usize];
@@ -123,7 +123,7 @@ impl<'a> Replaying<'a> {
         if due > now { Next::At(due) } else { Next::Begin(entry, due) }
     }
 
-    /// `client` has begun what [`next`](Self::next) offered. Says whose turn it is next.
+    /// `client` has begun what [`next`](Self::next) returned. Returns the client whose turn it is.
     pub fn took(&mut self, client: u32) -> Option<u32> {
         self.of_client[client as usize].pop_front();
         self.cursor += 1;
@@ -132,7 +132,7 @@ impl<'a> Replaying<'a> {
         self.turn()
     }
 
-    /// One of `client`'s is done at `now`. Says whose turn it is next.
+    /// A request of `client` has completed. Returns the client whose turn it is.
     pub fn done(&mut self, client: u32, ended: &Ended) -> Option<u32> {
         self.in_flight -= 1;
         if self.mode == ReplayMode::Closed
@@ -150,7 +150,7 @@ impl<'a> Replaying<'a> {
         entry.flatten().map(|entry| entry.process % self.of_client.len() as u32)
     }
 
-    /// Requests that are not issued yet, and since when the first of them is due.
+    /// How many requests are due and not issued, and since when the first of them is due.
     pub fn backlog(&self, now: Nanos) -> (u64, Option<Nanos>) {
         let waiting = self.of_client.iter().flatten().map(|place| self.entries[*place as usize].at);
         let due = waiting.filter(|at| self.mode == ReplayMode::Open && *at < now);
@@ -164,11 +164,11 @@ fn entry<'a>(spec: &ReplaySpec<'a>, place: u32) -> &'a Entry {
     &spec.trace.entries[place as usize]
 }
 
-/// A request that has ended.
+/// A completed request.
 pub(crate) struct Ended {
-    /// When it ended.
+    /// When it completed.
     pub at: Nanos,
-    /// When it came in the trace, and how long it took there.
+    /// When it was issued in the trace, and how long it took there.
     pub recorded_at: Nanos,
     pub recorded_service: Option<Nanos>,
 }

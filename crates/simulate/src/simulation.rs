@@ -1,4 +1,4 @@
-//! The loop: clients, block layer and device from event to event.
+//! The event loop over clients, block layer and device.
 
 mod beginning;
 mod ending;
@@ -25,23 +25,23 @@ use std::{
 use units::{Nanos, Sectors};
 use workload::TrialClock;
 
-/// Steps between two looks at the caller's wish to stop.
+/// Steps between two checks of the caller's stop flag.
 const LOOK_EVERY: u64 = 1 << 14;
-/// Several clients begin within this time, in any order: threads that wait for one signal were seen to
-/// begin within 0.03 to 1.5 ms on two processors.
+/// Clients start within this time, in random order. Observed: threads that wait for one signal start within
+/// 0.03 to 1.5 ms on two processors.
 const START_SPREAD: Nanos = Nanos::from_micros(500);
 
-/// What a simulation gave.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// What was measured, under the names of the real world.
+    /// What was measured, under the same names as in the real world.
     pub measurement: Measurement,
-    /// Operations done, those during warm-up included.
+    /// Completed operations, including those during warm-up.
     pub operations: u64,
 }
 
 impl Simulated {
-    /// Over every event with its time: equal when, and only when, two runs were the same.
+    /// A hash over every event with its time: two runs with equal hashes were the same.
     pub fn event_hash(&self) -> u64 {
         self.measurement.events.as_ref().map_or(0, |log| log.hash)
     }
@@ -56,8 +56,8 @@ pub struct Progress {
     pub length: Nanos,
 }
 
-/// Simulates one trial before `device`, which must be as it was built. Clients begin at its beginning,
-/// and what is in flight at the end counts for nothing.
+/// Simulates one trial on `device`, which must be newly built. Clients start at time zero; operations in
+/// flight at the end do not count.
 pub fn run<D: Device + ?Sized>(
     spec: &Spec,
     device: Box<D>,
@@ -67,7 +67,7 @@ pub fn run<D: Device + ?Sized>(
     run_striped(spec, vec![device], None, stop, each_second)
 }
 
-/// The same before several devices that the host stripes into one volume.
+/// The same on several devices that the host stripes into one volume.
 pub fn run_striped<D: Device + ?Sized>(
     spec: &Spec,
     devices: Vec<Box<D>>,
@@ -94,12 +94,12 @@ pub fn run_striped<D: Device + ?Sized>(
     Ok(simulation.result())
 }
 
-/// What a client waits for.
+/// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wait {
     /// A client's next arrival.
     Arrival(u32),
-    /// A slot that its client may use again.
+    /// The turnaround of a slot.
     Turnaround(u32),
 }
 
@@ -111,7 +111,7 @@ struct Simulation<'a, D: Device + ?Sized> {
     sequence: u64,
     /// Clients that may be able to begin something now.
     ready: Vec<u32>,
-    /// Operations in a ring that the kernel does not know of yet: of the client that is beginning.
+    /// Operations in a ring that are not submitted yet, of the client that is beginning operations.
     prepared: Vec<u32>,
     now: Nanos,
     measuring: bool,
@@ -123,12 +123,12 @@ struct Simulation<'a, D: Device + ?Sized> {
     last_tick: Nanos,
     /// In a replay: the time between two samples.
     step: Option<Nanos>,
-    /// Something happened since the last sample.
+    /// There was an event since the last sample.
     acted: bool,
     log: Recorder,
     replay: Option<Replaying<'a>>,
     operations: u64,
-    /// Bytes that rings' workers handed over because there was no free request.
+    /// Bytes submitted by rings' workers because there was no free request.
     punted: u64,
 }
 
@@ -257,7 +257,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             (Some(layer), Some(wait)) => Some(layer.min(wait)),
             (layer, wait) => layer.or(wait),
         }
-        // The device's own time may lag behind a tick at which nothing happened.
+        // The device's time may lag behind a tick without events.
         .map(|at| at.max(self.now))
     }
 
@@ -299,7 +299,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         }
     }
 
-    /// Lets the machine's tasks go on, and ends the operations that are done.
+    /// Runs the machine's tasks, and finishes completed operations.
     #[inline]
     fn settle(&mut self) {
         self.machine.settle();
@@ -322,7 +322,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.waits.push(Reverse((until, self.sequence, wait)));
     }
 
-    /// Ends all waits that are over.
+    /// Ends all waits that have expired.
     #[inline]
     fn end_waits(&mut self) {
         while let Some(Reverse((at, _, wait))) = self.waits.peek().copied() {
@@ -347,7 +347,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.make_ready(client);
     }
 
-    /// A sleeper of a context goes on where it stopped.
+    /// A waiting operation of a context continues where it stopped.
     fn wake(&mut self, context: u32) {
         let Some(mut slot) = self.machine.wake(context) else { return };
         let at = self.table.operations[slot as usize].client;
@@ -361,7 +361,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             let Some(next) = sleeping.end() else { break };
             slot = next;
         }
-        // It goes on to what else it may begin, and unplugs with that or at once.
+        // It continues with other operations, and unplugs then or now.
         self.machine.volume.unplug(context, self.now);
         self.make_ready(at);
     }

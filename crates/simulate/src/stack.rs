@@ -1,16 +1,16 @@
-//! What lies between clients and block layer: memory and a filesystem.
+//! What is between clients and block layer: the page cache and a filesystem.
 
 use blocklayer::Kernel;
 use plan::{Filesystem, FilesystemKind, Mechanism, Refusal, Without};
 use units::{Bytes, Nanos, Sectors};
 
-/// The page cache when nothing is said: as in the published filesystem measurements of 2012.
+/// The default page cache. Documented: the published filesystem measurements of 2012.
 pub const DEFAULT_PAGE_CACHE: Bytes = Bytes::from_gib(8);
 
-/// `read_ahead_kb` when nothing is said: Linux's.
+/// The default `read_ahead_kb`: Linux's. Documented: sysfs-block.
 pub const DEFAULT_READ_AHEAD: Bytes = Bytes::from_kib(128);
 
-/// What lies between clients and block layer.
+/// What is between clients and block layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stack {
     /// Memory that the page cache may use; percentages of dirty pages are of this.
@@ -26,7 +26,7 @@ pub struct Stack {
 }
 
 impl Default for Stack {
-    /// A raw device below the usual page cache.
+    /// A raw device with the default page cache.
     fn default() -> Self {
         Stack {
             page_cache: DEFAULT_PAGE_CACHE,
@@ -38,8 +38,8 @@ impl Default for Stack {
     }
 }
 
-/// The journal, or log, of the filesystems that are modelled: e2fsprogs' and xfsprogs' usual size of
-/// large filesystems.
+/// The size of the modelled filesystems' journals or logs: the default of e2fsprogs and xfsprogs for large
+/// filesystems.
 pub const JOURNAL: Sectors = Sectors(128 * 2048);
 
 /// What a filesystem does to I/O.

@@ -1,38 +1,39 @@
-//! A delay between block layer and device that takes time, such as that to an emulated device's server.
+//! A transport between block layer and device that takes time, such as that to an emulated device's
+//! server.
 
 use device::{Completion, Device, Op, Request, View};
 use random::Stream;
 use std::collections::{BTreeMap, VecDeque};
 use units::{Nanos, Sectors};
 
-/// How long a delay is.
+/// The delay of a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransportDelay {
-    /// There and back, at best: half of it in each direction.
+    /// The minimum round trip: half of it in each direction.
     pub round_trip: Nanos,
-    /// What comes on top by chance. Nothing overtakes.
+    /// A random addition. Requests keep their order.
     pub jitter: Chance,
-    /// How long after one request the next came when the jitter was measured: what comes sooner
-    /// meets it as much more rarely, because what delays (a processor that sleeps, or is away)
-    /// belongs to time, not to requests. Zero: each request meets it.
+    /// The interval between requests when the jitter was measured. Requests at shorter intervals meet it
+    /// proportionally less often, because its causes (a processor that sleeps, or is preempted) occur per
+    /// time, not per request. Zero: each request meets it.
     pub every: Nanos,
-    /// What writes take in addition: their data are copied there.
+    /// The additional time of writes, whose data are copied.
     pub write: Nanos,
-    /// The least time between two requests on their delay.
+    /// The minimum time between two requests.
     pub gap: Nanos,
 }
 
-/// Times that come by chance.
+/// A random time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chance {
     /// Exponential with this mean, half of it in each direction.
     Exponential(Nanos),
-    /// As it was measured: the quantiles of [`CHANCES`], with a straight line between two; of one
-    /// half of the requests on the delay there, of the other on the delay back.
+    /// Measured: the quantiles of [`CHANCES`], with linear interpolation; of one
+    /// half of the requests on the way to the device, of the others on the way back.
     Measured([Nanos; CHANCES.len()]),
 }
 
-/// The quantiles that [`Chance::Measured`] has; beyond the last it is as the last.
+/// The quantiles of [`Chance::Measured`]; beyond the last the time is constant.
 pub const CHANCES: [f64; 11] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 
 impl Default for Chance {
@@ -42,7 +43,7 @@ impl Default for Chance {
 }
 
 impl Chance {
-    /// Of one request: on the delay there, and on the delay back.
+    /// The times of one request: to the device, and back.
     fn draw(&self, stream: &mut Stream) -> (Nanos, Nanos) {
         match self {
             Chance::Exponential(Nanos::ZERO) => (Nanos::ZERO, Nanos::ZERO),
@@ -67,20 +68,20 @@ fn measured(times: &[Nanos; CHANCES.len()], at: f64) -> Nanos {
     *from + Nanos((part * to.saturating_sub(*from).0 as f64) as u64)
 }
 
-/// A device behind a delay: requests reach it later, and so do completions their host.
+/// A device behind a transport: requests and completions arrive later.
 #[derive(Debug)]
 pub struct Transport {
     device: Box<dyn Device>,
     delay: TransportDelay,
-    /// From the host to the device, at best.
+    /// From the host to the device, at least.
     there: Nanos,
     chance: Stream,
     /// When the last request came.
     last: Option<Nanos>,
-    /// When the delay is free for the next.
+    /// When the transport accepts the next request.
     free: Nanos,
     arriving: VecDeque<(Nanos, Request)>,
-    /// What those on their delay, or in the device, will meet by chance on the delay back.
+    /// The random times on the way back, of requests in transit or at the device.
     returns: BTreeMap<u64, Nanos>,
     leaving: VecDeque<Completion>,
     scratch: Vec<Completion>,
@@ -263,7 +264,7 @@ mod tests {
         }
     }
 
-    /// The mean time that this delay takes of a request, where one comes each `apart`.
+    /// The mean time that this transport adds to a request, with one request each `apart`.
     fn mean_us(delay: TransportDelay, apart: Nanos) -> f64 {
         let mut transport = Transport::new(Box::new(Instant::default()), delay, 1);
         let mut done = Vec::new();

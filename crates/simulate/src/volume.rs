@@ -1,4 +1,4 @@
-//! What the clients' I/O goes to: one block layer, or several striped by the host (LVM).
+//! The volume below the clients: one block layer, or several striped by the host (LVM).
 
 use blocklayer::{Bio, BlockLayer, Config, ConfigError, Counters, LayerView, Outcome, Submitted};
 use device::Device;
@@ -7,7 +7,7 @@ use units::{Nanos, Sectors};
 /// How the host stripes several devices into one volume, as LVM does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Striping {
-    /// Sectors on one device before the next has its turn.
+    /// The stripe unit: consecutive sectors on one device.
     pub unit: Sectors,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Volume<D: Device + ?Sized> {
 }
 
 impl<D: Device + ?Sized> Volume<D> {
-    /// Of devices that all have the same settings. Without striping there is one.
+    /// A volume of devices with the same settings; without striping there is one.
     pub fn new(
         config: &Config,
         devices: Vec<Box<D>>,
@@ -37,7 +37,7 @@ impl<D: Device + ?Sized> Volume<D> {
         Ok(Volume { members, unit, max_sectors })
     }
 
-    /// How many sectors from `start` one bio may cover: a request's most, up to a stripe's border.
+    /// How many sectors from `start` one bio may cover: at most a request, up to the stripe unit's end.
     #[inline]
     pub fn room(&self, start: u64) -> u64 {
         match self.unit {
@@ -57,7 +57,7 @@ impl<D: Device + ?Sized> Volume<D> {
         ((stripe % members) as usize, stripe / members * self.unit + within)
     }
 
-    /// Hands over a bio that [`room`](Self::room) allows. Its sectors come back as the member's.
+    /// Submits a bio within [`room`](Self::room). It completes with the member's sector numbers.
     #[inline]
     pub fn submit(&mut self, mut bio: Bio, now: Nanos) -> Submitted {
         let (member, start) = self.place(bio.start.0);
@@ -73,7 +73,7 @@ impl<D: Device + ?Sized> Volume<D> {
         self.members[member].try_submit(bio, now)
     }
 
-    /// Flushes every member's cache: says how many completions there will be.
+    /// Flushes every member's cache; returns the number of completions to expect.
     pub fn flush(&mut self, bio: Bio, now: Nanos) -> u32 {
         for member in &mut self.members {
             // A layer never lets a flush wait for a request.
@@ -110,7 +110,7 @@ impl<D: Device + ?Sized> Volume<D> {
         self.members.iter().any(|member| member.congested(write))
     }
 
-    /// The settings that hold.
+    /// The settings in effect.
     pub fn config(&self) -> &blocklayer::Resolved {
         self.members[0].config()
     }
@@ -120,7 +120,7 @@ impl<D: Device + ?Sized> Volume<D> {
         self.members.iter().flat_map(BlockLayer::heads).collect()
     }
 
-    /// All members as one.
+    /// The state of all members together.
     #[inline]
     pub fn view(&self) -> LayerView {
         if let [one] = &self.members[..] {
@@ -138,7 +138,7 @@ impl<D: Device + ?Sized> Volume<D> {
         all
     }
 
-    /// The members' counters together; times in which something was so are means.
+    /// The sum of the members' counters; durations of states are means.
     pub fn counters(&self) -> Counters {
         if let [one] = &self.members[..] {
             return *one.counters();

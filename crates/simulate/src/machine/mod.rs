@@ -1,9 +1,8 @@
 //! The kernel between clients and block layer: tasks in system calls, the page cache, write-back,
 //! the filesystem's journal.
 //!
-//! A task is a stack of frames, as in a kernel: each step works on the topmost and ends it, repeats
-//! it, calls another, or waits. Nothing here runs by itself: a task is stepped when what it waits
-//! for has come.
+//! A task is a stack of frames, as in a kernel: each step works on the topmost frame and ends it, repeats
+//! it, calls another, or waits. A task is stepped only when what it waits for has happened.
 
 mod calls;
 mod file;
@@ -40,10 +39,10 @@ use std::{
 use units::Nanos;
 use write_back::{Flusher, Patrol, WriteOut};
 
-/// A task's place in [`Machine::tasks`]. The first are the clients' operations, by slot.
+/// A task's index in [`Machine::tasks`]. The first ones are the clients' operations, by slot.
 pub(crate) type TaskId = u32;
 
-/// What a bio belongs to: the highest bits of its id.
+/// The highest bits of a bio's id say what it belongs to.
 const OF_TASK: u64 = 1 << 62;
 const OF_RUN: u64 = 1 << 63;
 
@@ -56,13 +55,13 @@ pub(crate) enum Frame {
     Sync(SyncCall),
     /// Writes a file's dirty pages out.
     WriteOut(WriteOut),
-    /// Holds a writer back while too much is dirty.
+    /// Throttles a writer while too much is dirty.
     Throttle,
     /// The flusher's thread.
     Patrol(Patrol),
     /// The journal's thread.
     Commit(Commit),
-    /// A database's: what it does next, the server knows.
+    /// A database's.
     Server(crate::database::Stage),
 }
 
@@ -70,24 +69,24 @@ pub(crate) enum Frame {
 pub(crate) enum Step {
     /// The frame is done.
     Done,
-    /// It goes on at once.
+    /// It continues at once.
     Again(Frame),
-    /// It goes on when the second, which it calls, is done.
+    /// It continues when the second, which it calls, is done.
     Call(Frame, Frame),
-    /// It goes on when all I/O that it waits for is done.
+    /// It continues when all I/O that it waits for is done.
     Io(Frame),
-    /// It goes on when it is woken.
+    /// It continues when it is woken.
     Wait(Frame),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,
-    /// For its own I/O.
+    /// Waits for its own I/O.
     InIo,
-    /// For a lock, a timer, or somebody else.
+    /// Waits for a lock, a timer, or another task.
     Parked,
-    /// For a free request.
+    /// Waits for a free request.
     Asleep,
 }
 
@@ -99,7 +98,7 @@ pub(crate) struct Task {
     state: State,
     /// Completions that it waits for.
     pending: u32,
-    /// What it could not hand over yet, and since when.
+    /// The bio it could not submit yet, and since when it waits.
     asleep: Option<(Bio, Nanos)>,
     /// Which timer counts.
     timer: u64,
@@ -108,22 +107,22 @@ pub(crate) struct Task {
     /// Pages that its last [`WriteOut`] wrote, and whether congestion ended it.
     written: u32,
     congested: bool,
-    /// Pages dirtied since it was last held back.
+    /// Pages dirtied since it was last throttled.
     dirtied: u32,
     last_dirtied: Nanos,
 }
 
 enum TagWaiter {
-    /// A client's slot on the direct path, which the simulation itself takes care of.
+    /// A client's slot on the direct path, which the simulation resumes.
     Slot(u32),
     Task(TaskId),
 }
 
-/// All of it.
+/// The machine's state.
 pub(crate) struct Machine<D: Device + ?Sized> {
     pub volume: Volume<D>,
     pub hash: EventHash,
-    /// Bios the layers have.
+    /// Outstanding bios.
     pub outstanding: u64,
     pub now: Nanos,
     pub kernel: Kernel,
@@ -136,7 +135,7 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     pub finished: Vec<TaskId>,
     /// fsync calls that are done, and how long they took.
     pub synced: Vec<(TaskId, Nanos)>,
-    /// Time slept for requests since it was last taken.
+    /// Time slept for requests since the last sample.
     pub slept: Nanos,
     pub server: Option<Server>,
     threads: bool,
@@ -144,7 +143,7 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     heeds_congestion: bool,
     tasks: Vec<Task>,
     tag_waiters: Vec<VecDeque<TagWaiter>>,
-    /// Which of a process's tag_waiters is first at the request.
+    /// Decides which of a process's waiters gets the request.
     first: Stream,
     runs: Runs,
     runnable: VecDeque<TaskId>,
@@ -158,24 +157,24 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     counts: Counts,
 }
 
-/// What the machine counts, since the beginning.
+/// Counts since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Pages written back: by the flusher, by writers who were held back, by fsync, by the journal.
+    /// Pages written back: by the flusher, by throttled writers, by fsync, by the journal.
     pub written: [u64; 4],
-    /// Pages read because a part of them was to be written.
+    /// Pages read because part of them was to be written.
     pub read_before_write: u64,
     pub commits: u64,
-    /// Times the flusher held off because the queue was congested.
+    /// How often the flusher held off because the queue was congested.
     pub held_off: u64,
-    /// Time writers were held back because too much was dirty.
+    /// Time for which writers were throttled.
     pub throttled: Nanos,
 }
 
-/// What the machine looks like at a moment.
+/// The machine's state at a moment, for counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gauges {
-    /// System calls go through the machine: the rest is of interest.
+    /// System calls go through the machine; otherwise the other fields do not matter.
     pub calls: bool,
     pub counts: Counts,
     pub hits: u64,
@@ -184,7 +183,7 @@ pub(crate) struct Gauges {
     pub cached: u64,
     pub dirty: u64,
     pub under_write: u64,
-    /// The database's own: `true` for sums since the beginning, whose rate is shown.
+    /// The database's own counters; `true` for sums since the beginning, shown as rates.
     pub database: Vec<(&'static str, f64, bool)>,
 }
 
@@ -195,7 +194,7 @@ const BY_SYNC: usize = 2;
 const BY_JOURNAL: usize = 3;
 
 impl<D: Device + ?Sized> Machine<D> {
-    /// Before a volume, with a file of the spec's span; `contexts` are those of the clients' slots.
+    /// A machine with a volume and a file of the spec's span; `contexts` are those of the clients' slots.
     pub fn new(volume: Volume<D>, spec: &Spec, contexts: &[Context]) -> Self {
         let (kernel, stack, span) = (volume.config().kernel, spec.stack, spec.span);
         let rules = Rules::of(stack, kernel);
@@ -296,7 +295,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Gives an idle task something to do: the last frame first.
+    /// Starts an idle task with these frames, the last one first.
     pub fn start(&mut self, task: TaskId, frames: &[Frame]) {
         let at = &mut self.tasks[task as usize];
         at.frames.extend_from_slice(frames);
@@ -305,7 +304,7 @@ impl<D: Device + ?Sized> Machine<D> {
         self.runnable.push_back(task);
     }
 
-    /// What it counts and holds, for the counters of a second.
+    /// The present values for counters.
     pub fn gauges(&self) -> Gauges {
         let database = self.server.as_ref().map(Server::counters).unwrap_or_default();
         let (hits, misses) = self.cache.found();
@@ -334,7 +333,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Lets timers end that are over.
+    /// Ends expired timers.
     #[inline]
     pub fn end_timers(&mut self) {
         while let Some(Reverse((at, timer, task))) = self.timers.peek().copied() {
@@ -348,7 +347,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Lets everybody go on who can.
+    /// Runs all runnable tasks.
     #[inline]
     pub fn settle(&mut self) {
         while let Some(task) = self.runnable.pop_front() {
@@ -409,7 +408,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// What a parked task waits for has come.
+    /// Wakes a parked task.
     pub fn wake_task(&mut self, id: TaskId) {
         let task = &mut self.tasks[id as usize];
         if task.state == State::Parked {
@@ -419,21 +418,20 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Parks a task until then, unless it is woken before.
+    /// Sets a parked task's timer.
     fn set_timer(&mut self, id: TaskId, until: Nanos) {
         self.sequence += 1;
         self.tasks[id as usize].timer = self.sequence;
         self.timers.push(Reverse((until.max(self.now), self.sequence, id)));
     }
 
-    /// A client's slot on the direct path found no free request.
+    /// A client's slot on the direct path waits for a free request.
     pub fn sleep_slot(&mut self, process: u32, slot: u32) {
         self.tag_waiters[process as usize].push_back(TagWaiter::Slot(slot));
     }
 
-    /// One of those of a process that sleep may try again: a task does at once, a slot is returned.
-    /// Who is woken and finds the request taken sleeps again behind all others, and so any of them
-    /// may be the next to get one.
+    /// Wakes one of a process's waiters: a task submits again at once, a slot is returned. A waiter that
+    /// finds the request taken waits again behind the others, so that any of them may be the next.
     pub fn wake(&mut self, process: u32) -> Option<u32> {
         let tag_waiters = &mut self.tag_waiters[process as usize];
         let nth =
@@ -457,7 +455,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// A bio is done. One of the direct path is not the machine's: its slot is returned.
+    /// A bio completed. If it belongs to the direct path, its slot is returned.
     #[inline]
     pub fn complete(&mut self, bio: &BioDone) -> Option<u32> {
         self.outstanding -= 1;

@@ -1,4 +1,4 @@
-//! Handing bios over to the block layer, on behalf of tasks and of runs of pages.
+//! Submitting bios to the block layer, for tasks and for runs of pages.
 
 use super::run::Run;
 use super::{Machine, OF_RUN, OF_TASK, TagWaiter, TaskId};
@@ -9,7 +9,7 @@ use device::{Device, Op};
 use units::Sectors;
 
 impl<D: Device + ?Sized> Machine<D> {
-    /// Hands a bio over; without a free request the task sleeps once its step is over.
+    /// Submits a bio; without a free request the task sleeps after its step.
     pub(super) fn submit(&mut self, id: TaskId, mut bio: Bio) {
         let task = &mut self.tasks[id as usize];
         bio.context = task.context;
@@ -28,7 +28,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// A bio of a task's own, for whose completion it waits.
+    /// Submits a bio whose completion the task waits for.
     pub(super) fn submit_own(&mut self, id: TaskId, op: Op, start: u64, count: u64, fua: bool) {
         self.tasks[id as usize].pending += 1;
         let bio = Bio {
@@ -43,7 +43,7 @@ impl<D: Device + ?Sized> Machine<D> {
         self.submit(id, bio);
     }
 
-    /// A flush of all devices, for whose end a task waits.
+    /// Flushes all devices; the task waits for that.
     pub(super) fn submit_flush(&mut self, id: TaskId) {
         let task = &mut self.tasks[id as usize];
         let bio = Bio {
@@ -62,7 +62,7 @@ impl<D: Device + ?Sized> Machine<D> {
         self.hash.add(self.now, EventKind::Submitted, u64::MAX);
     }
 
-    /// Has a run's pages read or written; `sync`: somebody waits for it.
+    /// Reads or writes a run of pages; `sync`: a task waits for it.
     pub(super) fn submit_run(&mut self, id: TaskId, run: Run, sync: bool) -> u32 {
         let (file, first, count) = (run.file, run.first, run.count);
         let op = if run.write { Op::Write } else { Op::Read };
@@ -104,8 +104,8 @@ impl<D: Device + ?Sized> Machine<D> {
         room.min(file.pages_together(page)).min(1 << 20) as u32
     }
 
-    /// Has sectors of a file written past the page cache, without waiting; false when the task sleeps
-    /// for a request now. Pages never lie across a border of extents or stripes.
+    /// Writes sectors of a file with direct I/O, without waiting; false if the task now sleeps for a
+    /// request. Pages never cross a border of extents or stripes.
     pub fn write_direct(&mut self, id: TaskId, file: u16, from: u64, to: u64) -> bool {
         let start = self.files[file as usize].sector(from);
         self.submit_own(id, Op::Write, start, to - from, false);

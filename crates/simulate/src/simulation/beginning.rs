@@ -1,4 +1,4 @@
-//! What clients begin: operations of jobs and of traces, handed to the machine or to the block layer.
+//! How operations of jobs and of traces begin, in the machine or in the block layer.
 
 use super::{Simulation, Wait};
 use crate::client::Operation;
@@ -11,11 +11,12 @@ use device::{Device, Op};
 use units::Sectors;
 use workload::HAND_OVER_AFTER;
 
-/// io_uring plugs a call of more operations than this; those of a smaller one go on one by one.
+/// io_uring plugs a call with more operations than this; those of a smaller one are submitted one by one.
+/// Observed: block tracepoints on 6.18.
 const MAX_UNPLUGGED: usize = 2;
 
 impl<D: Device + ?Sized> Simulation<'_, D> {
-    /// Lets every client that is ready begin what it can, and then hand it all over.
+    /// Lets every ready client begin the operations it can, and submit them.
     #[inline]
     pub(super) fn begin_what_may(&mut self) {
         let mut ready = std::mem::take(&mut self.ready);
@@ -28,14 +29,14 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                     self.machine.volume.unplug(client.context.process, self.now);
                 }
             }
-            // One may have made way for another.
+            // One client may have made another ready.
             std::mem::swap(&mut ready, &mut self.ready);
         }
         self.ready = ready;
     }
 
-    /// All free slots in a closed loop; what is due, where a rate is offered. Says whether anything
-    /// began.
+    /// Begins operations in all free slots of a closed loop, or those that are due at a rate. Returns whether
+    /// any began.
     #[inline]
     fn begin(&mut self, at: u32) -> bool {
         let began = self.begin_each(at);
@@ -90,7 +91,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         }
     }
 
-    /// Begins what a trace has for a client with a free slot, if it is due. Says whether it was.
+    /// Begins the next recorded request of a client with a free slot, if it is due. Returns whether it was.
     fn begin_recorded(&mut self, at: u32, slot: u32) -> bool {
         let Some(replay) = &mut self.replay else { return false };
         let client = &mut self.table.clients[at as usize];
@@ -144,7 +145,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         self.machine.volume.unplug(process, self.now);
     }
 
-    /// Has the machine do an operation: the system calls that it consists of.
+    /// Starts an operation as system calls of the machine.
     fn call(&mut self, slot: u32) {
         let operation = &self.table.operations[slot as usize];
         let client = &mut self.table.clients[operation.client as usize];
@@ -181,7 +182,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         }
     }
 
-    /// An operation goes to its client's ring, or without one to the block layer.
+    /// Puts an operation into its client's ring, or, without one, submits it.
     #[inline]
     fn prepare(&mut self, slot: u32) {
         let client = self.table.operations[slot as usize].client;
@@ -191,9 +192,9 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         }
     }
 
-    /// What a ring's client has prepared goes to the kernel in calls, as our driver makes them. Who
-    /// waits for completions is woken by the first, and hands over that one's successor alone; what
-    /// completed together with it is found at the next call. (Seen on 6.18 with block tracepoints.)
+    /// Submits a ring's operations in calls, as the load driver does. A client that waits for completions is
+    /// woken by the first, and submits that one's successor alone; those that completed together with it
+    /// are collected by the next call. Observed: block tracepoints on 6.18.
     #[inline]
     fn hand_over_prepared(&mut self, at: u32) {
         let mut prepared = std::mem::take(&mut self.prepared);
@@ -213,7 +214,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
         self.prepared = prepared;
     }
 
-    /// Hands an operation over, as far as there are free requests.
+    /// Submits an operation, as far as there are free requests.
     #[inline]
     fn begin_handing_over(&mut self, slot: u32) {
         let client = self.table.operations[slot as usize].client;
@@ -227,12 +228,12 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             sleeping.begin();
         } else if sleeping.worker_for(slot) {
             let handed = self.hand_over(slot, true);
-            debug_assert!(!handed, "nothing has come back meanwhile");
+            debug_assert!(!handed, "no request was freed meanwhile");
         }
     }
 
-    /// Hands over what is left of an operation, in bios of at most a request's size. False when there
-    /// is no free request; then, where it may sleep, it does.
+    /// Submits the rest of an operation, in bios of at most a request's size. Returns false if there is no
+    /// free request; the operation then sleeps, if it may.
     #[inline]
     pub(super) fn hand_over(&mut self, slot: u32, may_sleep: bool) -> bool {
         let operation = &mut self.table.operations[slot as usize];
@@ -246,7 +247,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                 op: if operation.reads { Op::Read } else { Op::Write },
                 start: Sectors(start),
                 count: Sectors(count),
-                // Past the page cache, or O_SYNC, or written by fsync: somebody waits for it.
+                // Direct I/O, O_SYNC, or written by fsync: a task waits for it.
                 sync: true,
                 fua: (rules.fua || operation.fua) && !operation.reads,
                 context: client.context,
