@@ -15,6 +15,7 @@
 //! fairness are not corrected for one another. The two baselines of a round differ by
 //! nothing but noise: that pair is the noise floor.
 
+mod aggregation;
 mod comparison;
 mod decision;
 mod estimate;

@@ -85,7 +85,7 @@ fn costs(measured: &[&Measurement], per_second: f64) -> BTreeMap<&'static str, f
     if per_second <= 0.0 {
         return costs;
     }
-    let all = crate::summary::aggregate_counters(measured);
+    let all = crate::aggregation::aggregate_counters(measured);
     for (name, counter, scale) in COSTS {
         if let Some(rate) = all.get(counter) {
             costs.insert(name, rate * scale / per_second);

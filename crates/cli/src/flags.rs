@@ -158,13 +158,13 @@ pub struct ComparisonFlags {
     /// Time before measuring, in each trial
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     warmup: Option<Nanos>,
-    /// A difference below this many percent is none to you
+    /// Smaller differences, in percent, count as no difference
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
     margin: Option<f64>,
 }
 
-/// The time that a comparison may take when nothing is said.
-const BUDGET_USUAL: Nanos = Nanos::from_secs(300);
+/// The time that a comparison may take when neither budget nor rounds are named.
+const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
 
 impl ComparisonFlags {
     /// The plan file with the flags over it.
@@ -183,7 +183,7 @@ impl ComparisonFlags {
         let mut raw = file.overlaid(flags);
         let timed = raw.rounds.is_some() || raw.measure.is_some();
         if raw.budget.is_none() && !timed {
-            raw.budget = Some(BUDGET_USUAL);
+            raw.budget = Some(DEFAULT_BUDGET);
         }
         Ok(raw)
     }

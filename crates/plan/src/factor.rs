@@ -72,7 +72,7 @@ fn is_variable(name: &str) -> bool {
 pub enum Role {
     /// The device's, and put back afterwards: what the host has now is the baseline.
     HostSetting,
-    /// A choice of whoever sets up the database: the first level is the baseline.
+    /// A choice made when the database is set up: the first level is the baseline.
     Choice,
     /// What the clients demand: cells are compared only with others under the same conditions.
     Condition,

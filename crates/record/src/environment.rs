@@ -135,14 +135,25 @@ pub struct Environment {
 impl Environment {
     /// What makes `other` another place than this, so that trials made there cannot be compared with
     /// trials made here; `None` when nothing does.
-    pub fn difference(&self, other: &Environment) -> Option<String> {
-        let told = [
+    pub fn difference(&self, other: &Environment) -> Option<Difference> {
+        let parts = [
             ("host", &self.hostname, &other.hostname),
             ("kernel", &self.kernel, &other.kernel),
-            ("processor", &self.cpu, &other.cpu),
+            ("CPU", &self.cpu, &other.cpu),
             ("device", &self.device, &other.device),
         ];
-        let (what, was, is) = told.into_iter().find(|(_, was, is)| was != is)?;
-        Some(format!("{what} was {was} and is {is}"))
+        let (what, was, is) = parts.into_iter().find(|(_, was, is)| was != is)?;
+        Some(Difference { what, was: was.clone(), is: is.clone() })
     }
+}
+
+/// How two places differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What differs.
+    pub what: &'static str,
+    /// In the first.
+    pub was: String,
+    /// In the other.
+    pub is: String,
 }

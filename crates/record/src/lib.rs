@@ -16,7 +16,7 @@ mod store;
 mod transactions;
 mod warning;
 
-pub use environment::{Caveat, Environment, WorldKind};
+pub use environment::{Caveat, Difference, Environment, WorldKind};
 pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{

@@ -145,9 +145,9 @@ pub struct Store {
     path: PathBuf,
     /// Of its tables.
     version: i32,
-    /// Held by whoever writes the file, until it is closed: two programs that go on with the same run
-    /// would each run what the other runs, on the same device. Declared last, because closing it
-    /// before the connection would end SQLite's own locks.
+    /// Held by the program that writes the file, until it is closed: two programs that resumed the same
+    /// run would run the same trials on the same device. Declared last, because closing it before the
+    /// connection would end SQLite's own locks.
     _writing: Option<File>,
 }
 

@@ -8,7 +8,7 @@ use units::Nanos;
 /// Rows of the terminal's picture.
 const ROWS: usize = 18;
 /// Requests in a picture when no time is named.
-const REQUESTS_USUAL: usize = 300;
+const DEFAULT_REQUESTS: usize = 300;
 /// Columns left of the terminal's picture.
 const MARGIN: usize = 10;
 /// Lives that are listed.
@@ -25,7 +25,7 @@ impl<'a> Window<'a> {
     fn of(log: &'a EventLog, length: Option<Nanos>) -> Option<Window<'a>> {
         let end_ns = match length {
             Some(length) => length.0 as i64,
-            None => log.requests.get(REQUESTS_USUAL).or(log.requests.last())?.done_ns,
+            None => log.requests.get(DEFAULT_REQUESTS).or(log.requests.last())?.done_ns,
         };
         let inside = |r: &&RequestLife| r.queued_ns < end_ns && r.done_ns > 0;
         let requests: Vec<_> = log.requests.iter().filter(inside).collect();

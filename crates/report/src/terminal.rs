@@ -339,7 +339,7 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     }
     let all =
         || std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary));
-    // One without a p99 because it is nought (a page cache took it) is not short of operations.
+    // A p99 of zero (a page cache took the writes) is no lack of operations.
     let no_p99 = |cell: &analysis::ComparedCell| {
         cell.comparison(Metric::P99).is_none()
             && cell.comparison(Metric::Throughput).is_some()

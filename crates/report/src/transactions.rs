@@ -94,16 +94,16 @@ pub(crate) fn types(group: &Group) -> Option<Table> {
 pub(crate) fn retries(group: &Group) -> Vec<String> {
     let of_cell = |(summary, _): (&CellSummary, &str)| {
         let transactions = summary.transactions.as_ref()?;
-        let told: Vec<String> = transactions
+        let each: Vec<String> = transactions
             .retries_per_second
             .iter()
             .map(|(why, rate)| format!("{} a second for: {why}", words::count(*rate)))
             .collect();
-        (!told.is_empty()).then(|| {
+        (!each.is_empty()).then(|| {
             format!(
                 "Begun anew under {}, the time of all attempts in the latency: {}.",
                 summary.label,
-                told.join("; ")
+                each.join("; ")
             )
         })
     };

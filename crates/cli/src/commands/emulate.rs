@@ -146,12 +146,12 @@ impl EmulateArgs {
             BufReader::new(out).read_line(&mut name)?;
         }
         if name.is_empty() {
-            let mut told = String::new();
+            let mut complaint = String::new();
             if let Some(mut err) = child.stderr.take() {
-                err.read_to_string(&mut told)?;
+                err.read_to_string(&mut complaint)?;
             }
             let code = child.wait()?.code();
-            say::aside(&told);
+            say::aside(&complaint);
             return Ok(if code == Some(2) { Exit::Usage } else { Exit::Failed });
         }
         say::result(&name)?;

@@ -46,9 +46,9 @@ impl ResumeArgs {
         let now = world.describe(&run.plan)?;
         if let Some(difference) = run.environment.difference(&now) {
             return Err(Usage(format!(
-                "{} was made elsewhere, and its trials cannot be compared with new ones here: \
-                 {difference}; start a new comparison",
-                run.name
+                "{} was made elsewhere, and its trials cannot be compared with new ones here: the {} \
+                 was {} and is {}; start a new comparison",
+                run.name, difference.what, difference.was, difference.is
             ))
             .into());
         }

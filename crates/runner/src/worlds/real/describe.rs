@@ -175,8 +175,8 @@ fn refuse_direct(target: &RealTarget, cell: &Cell, block_size: Bytes) -> Option<
     })
 }
 
-/// Traps that make the figures of a run say something else than they seem to; the others concern
-/// whoever sets up the comparison, and `spindle inspect` tells them.
+/// Traps that make the figures of a run misleading. The others concern the set-up of a comparison, and
+/// `spindle inspect` shows them.
 const TRAPS_OF_FIGURES: [&str; 12] = [
     "unfinished-run",
     "memory",
