@@ -25,7 +25,11 @@ fn the_chain_and_the_traps_of_a_loop_device() {
     assert!(queue.tunables.contains_key("read_lat_nsec"));
     assert!(inspection.changeable.contains(&Setting::Scheduler));
     for id in ["buffered-loop", "sparse-file", "small-block", "loop-settings-stay"] {
-        assert!(inspection.traps.iter().any(|trap| trap.id == id), "{id}: {:?}", inspection.traps);
+        assert!(
+            inspection.traps.iter().any(|trap| trap.id() == id),
+            "{id}: {:?}",
+            inspection.traps
+        );
     }
     // The same for people, within 80 columns but for what cannot be broken.
     let text = place.run(&["inspect", node, "--no-probe"]).expect(0).out;

@@ -53,6 +53,7 @@ pub struct Inspection {
     /// What could not be found out, and what it needs.
     pub missing: Vec<String>,
     /// What to beware of here.
+    #[serde(with = "crate::traps::words::described")]
     pub traps: Vec<Trap>,
 }
 

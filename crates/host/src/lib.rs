@@ -71,7 +71,7 @@ pub use refusal::Refusal;
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
 pub use setting::{NotASetting, QueueFolder, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
-pub use traps::{Trap, all_traps, traps};
+pub use traps::{DeviceTitle, NotRotating, OtherLoad, Trap, TrapKind, all_traps, traps};
 pub use tree::{Host, block_node};
 pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
 pub use ublk_device::UblkDevice;

@@ -1,165 +1,313 @@
 //! What makes a measurement of this target say something else than it seems to.
 //!
-//! Each trap is one function from an [`Inspection`] to its evidence and its mend, and one paragraph
-//! in docs/reference/traps.md.
+//! Each trap is one variant of [`Trap`] with the facts that show it, one rule that finds it in an
+//! [`Inspection`], its words in `words.rs`, and one paragraph in docs/reference/traps.md.
 
 mod around;
 mod device;
 mod filesystem;
+pub(crate) mod words;
 
-use crate::Inspection;
+use crate::{BlockDevice, Bus, FileRoom, Inspection, Owner};
 use serde::{Deserialize, Serialize};
+use std::{fmt, path::PathBuf};
+use units::Bytes;
 
-/// A trap that applies here and now.
+/// A trap that applies here and now, with what shows it. Those that spoil most come first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    name(TrapKind),
+    vis(pub),
+    derive(strum::VariantArray),
+    doc = "The traps there are, without what shows them."
+)]
+#[serde(tag = "trap", rename_all = "kebab-case")]
+pub enum Trap {
+    /// A run that was killed has left settings behind: they are not this host's own.
+    UnfinishedRun {
+        /// Journals of ended runs.
+        journals: usize,
+        /// The first of them.
+        first: PathBuf,
+    },
+    /// The target is memory: no device sees any request.
+    Memory {
+        /// Why there is no device.
+        reason: String,
+    },
+    /// The target is an overlay (a container's / is one): its device cannot be seen from here.
+    Overlay {
+        /// Why there is no device.
+        reason: String,
+    },
+    /// The target is on another machine: its disks and schedulers are there.
+    Network {
+        /// Why there is no device.
+        reason: String,
+    },
+    /// A program serves these files: it adds its own time.
+    FileServer {
+        /// Where it is mounted.
+        mount: PathBuf,
+        /// As which filesystem.
+        kind: String,
+    },
+    /// The target is mounted read-only: only reads can be measured.
+    ReadOnly {
+        /// Where it is mounted.
+        mount: PathBuf,
+    },
+    /// O_DIRECT may silently go through the page cache here.
+    DirectIsBuffered {
+        /// Why.
+        caveats: Vec<String>,
+    },
+    /// O_DIRECT is not possible here.
+    NoDirect {
+        /// The target.
+        target: PathBuf,
+    },
+    /// What answers is a cache and not the medium.
+    CacheAnswers {
+        /// What the probe saw.
+        probe: String,
+    },
+    /// Parts of the file were never written: they measure the allocator.
+    SparseFile {
+        /// The file.
+        file: FileRoom,
+    },
+    /// The loop device goes through the page cache: everything is cached twice.
+    BufferedLoop {
+        /// The loop device.
+        device: DeviceTitle,
+    },
+    /// Discards make holes in the file behind the loop device.
+    LoopDiscard {
+        /// Where the filesystem on it is mounted.
+        mount: PathBuf,
+        /// The loop device.
+        device: DeviceTitle,
+    },
+    /// A loop device's queue settings outlive its being detached.
+    LoopSettingsStay {
+        /// The loop device.
+        device: DeviceTitle,
+    },
+    /// The device claims to rotate and does not.
+    RotationalFlag {
+        /// The device.
+        device: DeviceTitle,
+        /// Its write-back throttling latency.
+        wbt_lat_usec: Option<i64>,
+        /// What speaks against it.
+        contrary: NotRotating,
+    },
+    /// Choosing bfq also turns write-back throttling off: two changes in one.
+    WriteBackThrottling {
+        /// The device.
+        device: DeviceTitle,
+        /// Its latency; 0 is off, under bfq.
+        wbt_lat_usec: i64,
+    },
+    /// Flushes are turned off: fast, and data is lost with the power.
+    NoBarrier {
+        /// Where it is mounted.
+        mount: PathBuf,
+    },
+    /// Blocks smaller than the device's sector cannot be direct.
+    SmallBlock {
+        /// The device.
+        device: DeviceTitle,
+        /// Its logical block.
+        sector: Bytes,
+    },
+    /// Buffered writes smaller than a block read it first.
+    ReadBeforeWrite {
+        /// Where the filesystem is mounted.
+        mount: PathBuf,
+        /// Its block size.
+        block: Bytes,
+    },
+    /// Under none the queue is bounded by the hardware's tags.
+    QueueCeiling {
+        /// The device.
+        device: DeviceTitle,
+        /// Its tags.
+        tags: u32,
+        /// Requests that cells with a scheduler can have.
+        with_scheduler: u32,
+    },
+    /// Several devices have schedulers on the way down: a setting acts on one of them.
+    StackedDevices {
+        /// Devices with a scheduler, from the top.
+        scheduled: Vec<DeviceTitle>,
+        /// The one whose settings would be varied.
+        varied: DeviceTitle,
+    },
+    /// The device takes writes in order only: few schedulers keep that.
+    Zoned {
+        /// The device.
+        device: DeviceTitle,
+        /// The kernel's word: host-managed, host-aware.
+        model: String,
+    },
+    /// Others use this device: they feel every setting, and disturb.
+    SharedDevice {
+        /// The device.
+        device: DeviceTitle,
+        /// Other mounts on it, at most four; none where it serves the system itself.
+        mounts: Vec<PathBuf>,
+    },
+    /// Something else sets these settings too and may put its own back.
+    SettingOwner {
+        /// The first that is active.
+        owner: Owner,
+        /// Others that are active.
+        more: usize,
+    },
+    /// elevator= on the boot line has done nothing since 5.0.
+    BootElevator {
+        /// The option on the boot line.
+        option: String,
+    },
+    /// Flash slows with use and with heat: what runs second looks worse.
+    FlashState {
+        /// What the probe saw.
+        probe: String,
+    },
+    /// Data that fits in memory measures memory in buffered trials.
+    SmallData {
+        /// The size of the file that is the target.
+        file: Option<Bytes>,
+        /// Memory that could be page cache.
+        memory: Bytes,
+    },
+    /// A control group holds us back: its limit would be measured.
+    GroupLimit {
+        /// Processors' worth of time.
+        cpus: Option<f64>,
+        /// Memory.
+        memory: Option<Bytes>,
+        /// Lines of io.max.
+        io: Vec<String>,
+    },
+    /// Other load cannot be seen: no pressure information.
+    NoPressure,
+    /// Something else is busy with I/O now.
+    BusyHost {
+        /// What shows it.
+        load: OtherLoad,
+    },
+    /// Processors change their frequency: latencies move with it.
+    Frequency {
+        /// The scaling governor.
+        governor: String,
+    },
+    /// Other virtual machines take this one's processor time.
+    Steal {
+        /// Of the processors' time since boot.
+        percent: f64,
+    },
+}
+
+/// What speaks against a device that claims to rotate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum NotRotating {
+    /// What the probe saw.
+    Probe(String),
+    /// Devices on this bus claim it on any medium.
+    Bus(Bus),
+}
+
+/// Load of others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OtherLoad {
+    /// Pressure stall information.
+    Pressure {
+        /// Of the last ten seconds, in which tasks waited for I/O.
+        percent: f64,
+    },
+    /// The load average, where there is no pressure information or it is low.
+    Average {
+        /// Over one minute.
+        load: f64,
+        /// Processors.
+        cpus: u32,
+    },
+}
+
+/// A device as a sentence names it: `sda (254:0)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trap {
-    /// Its name in docs/reference/traps.md.
-    pub id: String,
-    /// What it is, in a sentence.
+pub struct DeviceTitle {
+    /// The kernel's name.
+    pub name: String,
+    /// With its number.
     pub title: String,
-    /// What shows that it applies.
-    pub evidence: String,
-    /// What to do about it.
-    pub mend: String,
 }
 
-/// What shows that a trap applies, and its mend.
-struct Found {
-    evidence: String,
-    mend: String,
-}
-
-impl Found {
-    fn new(evidence: impl Into<String>, mend: impl Into<String>) -> Option<Found> {
-        Some(Found { evidence: evidence.into(), mend: mend.into() })
+impl From<&BlockDevice> for DeviceTitle {
+    fn from(device: &BlockDevice) -> Self {
+        DeviceTitle { name: device.name.clone(), title: device.title() }
     }
 }
 
-type Rule = fn(&Inspection) -> Option<Found>;
+impl fmt::Display for DeviceTitle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.title)
+    }
+}
 
-/// Every trap: its id, its title, and how it is seen. Those that spoil most come first.
-const RULES: [(&str, &str, Rule); 31] = [
-    (
-        "unfinished-run",
-        "A run that was killed has left settings behind: they are not this host's own",
-        around::unfinished_run,
-    ),
-    ("memory", "The target is memory: no device sees any request", filesystem::memory),
-    (
-        "overlay",
-        "The target is an overlay (a container's / is one): its device cannot be seen from here",
-        filesystem::overlay,
-    ),
-    (
-        "network",
-        "The target is on another machine: its disks and schedulers are there",
-        filesystem::network,
-    ),
-    ("file-server", "A program serves these files: it adds its own time", filesystem::file_server),
-    (
-        "read-only",
-        "The target is mounted read-only: only reads can be measured",
-        filesystem::read_only,
-    ),
-    (
-        "direct-is-buffered",
-        "O_DIRECT may silently go through the page cache here",
-        filesystem::buffered,
-    ),
-    ("no-direct", "O_DIRECT is not possible here", filesystem::no_direct),
-    ("cache-answers", "What answers is a cache and not the medium", device::cache_answers),
-    (
-        "sparse-file",
-        "Parts of the file were never written: they measure the allocator",
-        device::sparse,
-    ),
-    (
-        "buffered-loop",
-        "The loop device goes through the page cache: everything is cached twice",
-        device::buffered_loop,
-    ),
-    (
-        "loop-discard",
-        "Discards make holes in the file behind the loop device",
-        device::loop_discard,
-    ),
-    (
-        "loop-settings-stay",
-        "A loop device's queue settings outlive its being detached",
-        device::loop_settings,
-    ),
-    ("rotational-flag", "The device claims to rotate and does not", device::rotational),
-    (
-        "write-back-throttling",
-        "Choosing bfq also turns write-back throttling off: two changes in one",
-        device::throttling,
-    ),
-    (
-        "no-barrier",
-        "Flushes are turned off: fast, and data is lost with the power",
-        filesystem::barriers,
-    ),
-    (
-        "small-block",
-        "Blocks smaller than the device's sector cannot be direct",
-        device::small_block,
-    ),
-    (
-        "read-before-write",
-        "Buffered writes smaller than a block read it first",
-        filesystem::read_before_write,
-    ),
-    ("queue-ceiling", "Under none the queue is bounded by the hardware's tags", device::ceiling),
-    (
-        "stacked-devices",
-        "Several devices have schedulers on the way down: a setting acts on one of them",
-        device::stacked,
-    ),
-    ("zoned", "The device takes writes in order only: few schedulers keep that", device::zoned),
-    (
-        "shared-device",
-        "Others use this device: they feel every setting, and disturb",
-        device::shared,
-    ),
-    (
-        "setting-owner",
-        "Something else sets these settings too and may put its own back",
-        around::owned,
-    ),
-    (
-        "boot-elevator",
-        "elevator= on the boot line has done nothing since 5.0",
-        around::boot_elevator,
-    ),
-    (
-        "flash-state",
-        "Flash slows with use and with heat: what runs second looks worse",
-        device::flash_state,
-    ),
-    (
-        "small-data",
-        "Data that fits in memory measures memory in buffered trials",
-        around::small_data,
-    ),
-    ("group-limit", "A control group holds us back: its limit would be measured", around::limits),
-    ("no-pressure", "Other load cannot be seen: no pressure information", around::no_pressure),
-    ("busy-host", "Something else is busy with I/O now", around::busy),
-    ("frequency", "Processors change their frequency: latencies move with it", around::frequency),
-    ("steal", "Other virtual machines take this one's processor time", around::steal),
-];
+impl TrapKind {
+    /// All, in the order in which to list them.
+    pub const ALL: &'static [TrapKind] = <TrapKind as strum::VariantArray>::VARIANTS;
+
+    fn look(self, inspection: &Inspection) -> Option<Trap> {
+        let rule: fn(&Inspection) -> Option<Trap> = match self {
+            TrapKind::UnfinishedRun => around::unfinished_run,
+            TrapKind::Memory => filesystem::memory,
+            TrapKind::Overlay => filesystem::overlay,
+            TrapKind::Network => filesystem::network,
+            TrapKind::FileServer => filesystem::file_server,
+            TrapKind::ReadOnly => filesystem::read_only,
+            TrapKind::DirectIsBuffered => filesystem::buffered,
+            TrapKind::NoDirect => filesystem::no_direct,
+            TrapKind::CacheAnswers => device::cache_answers,
+            TrapKind::SparseFile => device::sparse,
+            TrapKind::BufferedLoop => device::buffered_loop,
+            TrapKind::LoopDiscard => device::loop_discard,
+            TrapKind::LoopSettingsStay => device::loop_settings,
+            TrapKind::RotationalFlag => device::rotational,
+            TrapKind::WriteBackThrottling => device::throttling,
+            TrapKind::NoBarrier => filesystem::barriers,
+            TrapKind::SmallBlock => device::small_block,
+            TrapKind::ReadBeforeWrite => filesystem::read_before_write,
+            TrapKind::QueueCeiling => device::ceiling,
+            TrapKind::StackedDevices => device::stacked,
+            TrapKind::Zoned => device::zoned,
+            TrapKind::SharedDevice => device::shared,
+            TrapKind::SettingOwner => around::owned,
+            TrapKind::BootElevator => around::boot_elevator,
+            TrapKind::FlashState => device::flash_state,
+            TrapKind::SmallData => around::small_data,
+            TrapKind::GroupLimit => around::limits,
+            TrapKind::NoPressure => around::no_pressure,
+            TrapKind::BusyHost => around::busy,
+            TrapKind::Frequency => around::frequency,
+            TrapKind::Steal => around::steal,
+        };
+        rule(inspection)
+    }
+}
 
 /// The traps that apply.
 pub fn traps(inspection: &Inspection) -> Vec<Trap> {
-    let applies = |(id, title, rule): &(&str, &str, Rule)| {
-        let Found { evidence, mend } = rule(inspection)?;
-        Some(Trap { id: (*id).to_owned(), title: (*title).to_owned(), evidence, mend })
-    };
-    RULES.iter().filter_map(applies).collect()
+    TrapKind::ALL.iter().filter_map(|kind| kind.look(inspection)).collect()
 }
 
 /// Every trap there is: its id and its title.
 pub fn all_traps() -> impl Iterator<Item = (&'static str, &'static str)> {
-    RULES.iter().map(|(id, title, _)| (*id, *title))
+    TrapKind::ALL.iter().map(|kind| (kind.id(), kind.title()))
 }
 
 #[cfg(test)]
@@ -172,7 +320,7 @@ mod tests {
         let paragraphs: Vec<&str> =
             page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         let ids: Vec<&str> = all_traps().map(|(id, _)| id).collect();
-        assert_eq!(paragraphs, ids, "docs/reference/traps.md has them in the order of RULES");
+        assert_eq!(paragraphs, ids, "docs/reference/traps.md has them in the order of Trap");
         for section in page.split("## ").skip(1) {
             assert!(section.contains("**Seen:**") && section.contains("**Fix:**"), "{section}");
         }

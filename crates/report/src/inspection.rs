@@ -72,9 +72,9 @@ pub fn inspection(inspection: &Inspection, width: usize) -> String {
         page.line(2, "none of the known ones applies here");
     }
     for trap in &inspection.traps {
-        page.line(2, &format!("{}: {}", trap.id, trap.title));
-        page.line(6, &format!("seen: {}", trap.evidence));
-        page.line(6, &format!("mend: {}", trap.mend));
+        page.line(2, &format!("{}: {}", trap.id(), trap.title()));
+        page.line(6, &format!("seen: {}", trap.evidence()));
+        page.line(6, &format!("fix: {}", trap.fix()));
     }
     page.text()
 }

@@ -11,7 +11,7 @@ fn inspect(target: &Path) -> Inspection {
 }
 
 fn ids(inspection: &Inspection) -> Vec<&str> {
-    inspection.traps.iter().map(|trap| trap.id.as_str()).collect()
+    inspection.traps.iter().map(|trap| trap.id()).collect()
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn bfq_and_throttling_confound() {
         Some(inspect(&device.node))
     };
     let Some(on) = with("2000") else { return };
-    let found = on.traps.iter().find(|trap| trap.id == "write-back-throttling").unwrap();
-    assert!(found.evidence.contains("wbt_lat_usec=2000"), "{}", found.evidence);
+    let found = on.traps.iter().find(|trap| trap.id() == "write-back-throttling").unwrap();
+    assert!(found.evidence().contains("wbt_lat_usec=2000"), "{}", found.evidence());
     let Some(off) = with("0") else { return };
     assert!(!ids(&off).contains(&"write-back-throttling"), "{:?}", off.traps);
 }

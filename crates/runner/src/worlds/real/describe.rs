@@ -212,11 +212,11 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
     let caveats = inspection
         .traps
         .iter()
-        .filter(|trap| matters(&trap.id))
+        .filter(|trap| matters(trap.id()))
         .map(|trap| Caveat::Trap {
-            id: trap.id.clone(),
-            title: trap.title.clone(),
-            evidence: trap.evidence.clone(),
+            id: trap.id().to_owned(),
+            title: trap.title().to_owned(),
+            evidence: trap.evidence(),
         })
         .collect();
     let machine = &inspection.machine;
