@@ -6,10 +6,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// Told how many rows are done, of how many.
+/// Called with the rows that are loaded, and with how many there are in all.
 pub type Progress<'a> = dyn FnMut(u64, u64) + 'a;
 
-/// Writes a part's rows; told after each how many were done, it says whether to go on.
+/// Writes a part's rows and calls the function with how many were written; it returns whether to continue.
 type LoadPart =
     Box<dyn FnOnce(&mut dyn Session, &mut dyn FnMut(u64) -> bool) -> Result<(), SqlError> + Send>;
 
@@ -31,9 +31,10 @@ pub fn load(
     stop: &AtomicBool,
     progress: &mut Progress<'_>,
 ) -> Result<(), DatabaseError> {
-    let told = |what: &str| DatabaseError::sql(format!("loading {} ({what})", shape.key()));
-    let mut session = endpoint.connect().map_err(told("connecting"))?;
-    shape.create(session.as_mut(), seed).map_err(told("making tables"))?;
+    let loading_error =
+        |what: &str| DatabaseError::sql(format!("loading {} ({what})", shape.key()));
+    let mut session = endpoint.connect().map_err(loading_error("connecting"))?;
+    shape.create(session.as_mut(), seed).map_err(loading_error("making tables"))?;
     let parts = shape.parts(seed);
     let all: u64 = parts.iter().map(|part| part.rows).sum();
     let done = AtomicU64::new(0);
@@ -59,9 +60,9 @@ pub fn load(
     if stop.load(Ordering::Relaxed) {
         return Err(DatabaseError::Stopped);
     }
-    outcome.into_iter().collect::<Result<Vec<()>, _>>().map_err(told("rows"))?;
+    outcome.into_iter().collect::<Result<Vec<()>, _>>().map_err(loading_error("rows"))?;
     progress(all, all);
-    shape.finish(session.as_mut()).map_err(told("indexes"))
+    shape.finish(session.as_mut()).map_err(loading_error("indexes"))
 }
 
 /// Parts of the same lane together, in their order.
@@ -82,24 +83,24 @@ fn worker(
     endpoint: &Endpoint,
     lanes: &Mutex<Vec<Vec<Part>>>,
     done: &AtomicU64,
-    go_on: &dyn Fn() -> bool,
+    proceed: &dyn Fn() -> bool,
 ) -> Result<(), SqlError> {
     let mut session = None;
     let next = || lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
     while let Some(lane) = next() {
         for part in lane {
-            if !go_on() {
+            if !proceed() {
                 return Ok(());
             }
             let session = match &mut session {
                 Some(session) => session,
                 none => none.insert(endpoint.connect()?),
             };
-            let mut told = |rows| {
+            let mut loaded = |rows| {
                 done.fetch_add(rows, Ordering::Relaxed);
-                go_on()
+                proceed()
             };
-            (part.load)(session.as_mut(), &mut told)?;
+            (part.load)(session.as_mut(), &mut loaded)?;
         }
     }
     Ok(())

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_told_from_ordinary_lines() {
+    fn signs_of_trouble_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let log = Log::of(path.clone(), &["[ERROR]", "No space left"], &["error 123"]);

@@ -124,9 +124,9 @@ impl Running {
     }
 
     pub(crate) fn create_database(&self) -> Result<(), DatabaseError> {
-        let told = || DatabaseError::sql("making a database");
-        let mut session = self.endpoint.connect_to(None).map_err(told())?;
-        session.script(&format!("CREATE DATABASE {DATABASE}")).map_err(told())
+        let failed = || DatabaseError::sql("making a database");
+        let mut session = self.endpoint.connect_to(None).map_err(failed())?;
+        session.script(&format!("CREATE DATABASE {DATABASE}")).map_err(failed())
     }
 
     /// What its log says of trouble, or last.

@@ -1,6 +1,6 @@
 //! Control groups: bounding the page cache of buffered trials, and seeing the limits put on us.
 //!
-//! A memory control group charges the page cache to whoever first touched a page. A limit on it
+//! A memory control group charges a page of the page cache to the group that first touched it. A limit on it
 //! therefore bounds the cache of the processes in the group *together with* their own memory
 //! (buffers, heaps): choose it as the cache wanted plus what the load itself needs. Pages that others
 //! had cached already stay free of charge, so a file's pages are dropped before it is measured.

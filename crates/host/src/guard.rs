@@ -30,7 +30,7 @@ pub struct Objection {
     /// Why that matters.
     pub why: String,
     /// What to do when the device is meant all the same.
-    pub mend: String,
+    pub fix: String,
 }
 
 /// The guards.
@@ -208,7 +208,7 @@ fn unconfirmed(examination: &Examination, confirmed: Option<&str>) -> Option<Obj
         what,
         why: "everything on the device would be overwritten, and names are easily mistaken"
             .to_owned(),
-        mend: format!("if it is meant, give its {kind}: --confirm '{value}'"),
+        fix: format!("if it is meant, give its {kind}: --confirm '{value}'"),
     })
 }
 
@@ -286,7 +286,7 @@ fn mounted(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> Result<
                 mount.kind
             ),
             why: "writing below a mounted filesystem destroys it".to_owned(),
-            mend: format!(
+            fix: format!(
                 "give a folder in {} as the target, or another device; \
                  if its data may go: umount {0}",
                 mount.point.display()
@@ -308,7 +308,7 @@ fn swapped(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> Vec<Obj
             guard: Guard::Swap,
             what: format!("{} is in use as swap space", relation(device, member)),
             why: "memory of running programs is in it".to_owned(),
-            mend: format!("choose another device; if it may go: swapoff {area}"),
+            fix: format!("choose another device; if it may go: swapoff {area}"),
         });
     }
     found
@@ -318,7 +318,7 @@ fn held_by_others(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> 
     let mut found = Vec::new();
     for holder in family.iter().flat_map(|member| &member.holders).collect::<BTreeSet<_>>() {
         let Ok(holder) = BlockDevice::read(host, *holder) else { continue };
-        let (kind, mend) = match &holder.kind {
+        let (kind, fix) = match &holder.kind {
             DeviceKind::Md { level } => (
                 format!("the array {} ({level})", holder.name),
                 format!("mdadm --stop /dev/{}", holder.name),
@@ -339,7 +339,7 @@ fn held_by_others(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> 
             guard: Guard::Holder,
             what: format!("{kind} stands on {}", device.title()),
             why: "its data lies on this device".to_owned(),
-            mend: format!("choose another device, or the one on top; if it may go: {mend}"),
+            fix: format!("choose another device, or the one on top; if it may go: {fix}"),
         });
     }
     if !device.partitions.is_empty() {
@@ -347,7 +347,7 @@ fn held_by_others(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> 
             guard: Guard::Partitions,
             what: format!("{} has {} partitions", device.title(), device.partitions.len()),
             why: "they and their table would be overwritten".to_owned(),
-            mend: "name one partition that may go, or remove the table first (wipefs)".to_owned(),
+            fix: "name one partition that may go, or remove the table first (wipefs)".to_owned(),
         });
     }
     found
@@ -356,12 +356,12 @@ fn held_by_others(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> 
 /// A file behind a loop device can be reached by other ways, which O_EXCL does not see.
 fn backing(host: &Host, device: &BlockDevice) -> Vec<Objection> {
     let mut found = Vec::new();
-    let mut object = |what: String, mend: &str| {
+    let mut object = |what: String, fix: &str| {
         found.push(Objection {
             guard: Guard::BackingFile,
             what,
             why: "what is written to the one would appear in the other".to_owned(),
-            mend: mend.to_owned(),
+            fix: fix.to_owned(),
         });
     };
     for number in loops_on(host, device.number) {
@@ -390,7 +390,7 @@ fn backing(host: &Host, device: &BlockDevice) -> Vec<Objection> {
             for objection in below.objections {
                 object(
                     format!("the device below, {}: {}", below.device.title(), objection.what),
-                    &objection.mend,
+                    &objection.fix,
                 );
             }
         }
@@ -430,7 +430,7 @@ fn no_writes(device: &BlockDevice) -> Vec<Objection> {
             guard: Guard::ReadOnly,
             what: format!("{} is read-only", device.title()),
             why: "every write would fail".to_owned(),
-            mend: "choose another device, or read-only workloads; see blockdev --setrw".to_owned(),
+            fix: "choose another device, or read-only workloads; see blockdev --setrw".to_owned(),
         });
     }
     let zoned = device.queue.as_ref().and_then(|queue| queue.zoned.as_deref());
@@ -439,7 +439,7 @@ fn no_writes(device: &BlockDevice) -> Vec<Objection> {
             guard: Guard::Zoned,
             what: format!("{} is a host-managed zoned device", device.title()),
             why: "it takes writes only in order within each zone".to_owned(),
-            mend: "put a filesystem for zoned devices on it (btrfs, f2fs) and give a folder"
+            fix: "put a filesystem for zoned devices on it (btrfs, f2fs) and give a folder"
                 .to_owned(),
         });
     }
@@ -449,7 +449,7 @@ fn no_writes(device: &BlockDevice) -> Vec<Objection> {
 fn not_open(device: &BlockDevice, error: &std::io::Error) -> Objection {
     let busy = error.raw_os_error() == Some(libc::EBUSY);
     let denied = error.kind() == std::io::ErrorKind::PermissionDenied;
-    let (why, mend) = match () {
+    let (why, fix) = match () {
         () if busy => (
             "a mount (perhaps in another namespace), an array, a volume, swap or a program has it",
             "see lsblk, findmnt --task 1 and lsof; let go of it there first",
@@ -461,7 +461,7 @@ fn not_open(device: &BlockDevice, error: &std::io::Error) -> Objection {
         guard: if denied { Guard::Permission } else { Guard::Held },
         what: format!("{} cannot be opened exclusively: {error}", device.title()),
         why: why.to_owned(),
-        mend: mend.to_owned(),
+        fix: fix.to_owned(),
     }
 }
 
@@ -481,7 +481,7 @@ fn marks(device: &BlockDevice, file: &File) -> std::io::Result<Vec<Objection>> {
                 offset.0
             ),
             why: why.to_owned(),
-            mend: format!(
+            fix: format!(
                 "choose another device; if it may go, remove the mark yourself: wipefs --all /dev/{}",
                 device.name
             ),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_and_its_partitions_are_told_from_others() {
+    fn a_device_and_its_partitions_are_distinguished_from_others() {
         let node = Path::new("/dev/ublkb1");
         for (source, stands) in [
             ("/dev/ublkb1", true),

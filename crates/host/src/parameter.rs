@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_ends_in_between_has_it_put_back_and_others_values_stay() {
+    fn a_run_that_is_cut_off_has_it_put_back_and_values_of_others_stay() {
         for (meanwhile, after) in [("Y", "N"), ("N", "N"), ("1", "1")] {
             let (folder, path) = place("N");
             let state = folder.path().join("state");

@@ -46,13 +46,13 @@ impl Changes {
     /// Makes a scratch file in `parent`, written full of random bytes and synced, so that neither a
     /// hole nor a fresh allocation nor compression is measured in place of the device.
     ///
-    /// `go_on` is asked after every 8 MiB with the bytes done; when it says no, the file is taken
+    /// `proceed` is called after every 8 MiB with the bytes done; when it returns false, the file is taken
     /// away again and the error is of kind `Interrupted`.
     pub fn scratch_file(
         &mut self,
         parent: &Path,
         size: Bytes,
-        go_on: &mut dyn FnMut(Bytes) -> bool,
+        proceed: &mut dyn FnMut(Bytes) -> bool,
     ) -> Result<ScratchFile> {
         check_room(parent, size)?;
         let path = unique_in(parent)?;
@@ -66,7 +66,7 @@ impl Changes {
             }
         };
         self.is(entry, &path)?;
-        if let Err(error) = lay_out(&mut file, size, go_on) {
+        if let Err(error) = lay_out(&mut file, size, proceed) {
             drop(file);
             self.unmake(entry)?;
             return Err(io_error("write", path)(error));
@@ -142,7 +142,7 @@ fn too_large(source: std::io::Error, parent: &Path, size: Bytes) -> Error {
 fn lay_out(
     file: &mut File,
     size: Bytes,
-    go_on: &mut dyn FnMut(Bytes) -> bool,
+    proceed: &mut dyn FnMut(Bytes) -> bool,
 ) -> std::io::Result<()> {
     const CHUNK: usize = 1 << 20;
     // Allocated in one piece where that is possible, then written over.
@@ -163,7 +163,7 @@ fn lay_out(
         if done.is_multiple_of(8 << 20) {
             // Written back as we go: a flood of dirty pages would stop everybody at the end.
             file.sync_data()?;
-            if !go_on(Bytes(done)) {
+            if !proceed(Bytes(done)) {
                 return Err(std::io::ErrorKind::Interrupted.into());
             }
         }

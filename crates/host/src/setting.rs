@@ -261,7 +261,7 @@ impl QueueFolder {
             tunables(&self.disk.join("queue")).into_keys().collect()
         } else {
             // The kernel lists the tunables of the current scheduler alone. What a scheduler of no
-            // table has shows once it is in use: whoever sets it then is told what is wrong.
+            // table has shows once it is in use: setting it then says what is wrong.
             let setting = Setting::Tunable(name.to_owned());
             let Ok(kind) = under.parse::<SchedulerKind>() else {
                 return whole_number(&setting, value).map(|value| value.to_string());

@@ -32,7 +32,7 @@ const PARAM_BASIC: u32 = 1 << 0;
 const PARAM_DISCARD: u32 = 1 << 1;
 
 /// How long a command that needs nobody else may take.
-const USUAL: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// `struct ublksrv_ctrl_cmd`, in the 80 bytes that a large submission entry carries.
 #[repr(C)]
@@ -143,13 +143,13 @@ impl Control {
             token,
             ..DeviceInfo::default()
         };
-        let told = self.about(ADD_DEV, index, info)?;
-        if u32::from(told.depth) == options.tags && told.device == index {
+        let made = self.about(ADD_DEV, index, info)?;
+        if u32::from(made.depth) == options.tags && made.device == index {
             return Ok(());
         }
-        self.delete(index, USUAL)?;
+        self.delete(index, DEFAULT_TIMEOUT)?;
         let wrong =
-            format!("the kernel made a queue of {} tags in place of {}", told.depth, options.tags);
+            format!("the kernel made a queue of {} tags in place of {}", made.depth, options.tags);
         Err(io::Error::other(wrong))
     }
 
@@ -182,13 +182,13 @@ impl Control {
 
     /// Makes the block device appear, which process `server` serves: it must have fetched all tags.
     pub fn start(&mut self, index: u32, server: u32) -> io::Result<()> {
-        self.plain(START_DEV, index, u64::from(server), USUAL)
+        self.plain(START_DEV, index, u64::from(server), DEFAULT_TIMEOUT)
     }
 
     /// Takes the block device away; the server then gets its commands back. Whoever still has it open
     /// gets I/O errors.
     pub fn stop(&mut self, index: u32) -> io::Result<()> {
-        self.plain(STOP_DEV, index, 0, USUAL)
+        self.plain(STOP_DEV, index, 0, DEFAULT_TIMEOUT)
     }
 
     /// Frees the number, once nobody has the device open; ETIME when that takes longer than `patience`.
@@ -211,7 +211,7 @@ impl Control {
             address: (&raw mut *there) as u64,
             ..Command::default()
         };
-        let outcome = self.run(number, command, USUAL);
+        let outcome = self.run(number, command, DEFAULT_TIMEOUT);
         if matches!(&outcome, Err(error) if error.raw_os_error() == Some(libc::ETIME)) {
             // The kernel may still fill it in.
             Box::leak(there);
@@ -258,12 +258,12 @@ impl Control {
     }
 }
 
-/// The number as an ioctl's: type `u`, the structure's size, and which way data go.
+/// The number as an ioctl's: type `u`, the structure's size, and the direction of the data.
 fn encoded(number: u8) -> u32 {
     let reads_only = matches!(number, GET_DEV_INFO | GET_FEATURES);
-    let way: u32 = if reads_only { 2 } else { 3 };
+    let direction: u32 = if reads_only { 2 } else { 3 };
     let size = size_of::<Command>() as u32;
-    (way << 30) | (size << 16) | (u32::from(b'u') << 8) | u32::from(number)
+    (direction << 30) | (size << 16) | (u32::from(b'u') << 8) | u32::from(number)
 }
 
 /// Why this host has no ublk, in words with the next step; `None` where it has.

@@ -120,7 +120,7 @@ pub(crate) struct Known {
     pub started_ticks: u64,
 }
 
-/// Takes a device away, and its server. While the server lives that is refused to whoever uses the
+/// Takes a device away, and its server. While the server lives, that is refused where somebody uses the
 /// device: the kernel would not ask.
 pub(crate) fn unmake(host: &Host, known: Known) -> Outcome {
     let alive = || process_runs(host, known.pid, known.started_ticks);

@@ -1,4 +1,4 @@
-//! The memory that clients, be they threads or processes, share with whoever observes them: one
+//! The memory that clients, threads or processes, share with the observer: one
 //! anonymous shared mapping with a control page and a page for each client.
 
 use crate::bank::Bank;
@@ -21,7 +21,7 @@ pub(crate) const SHORT: usize = 0;
 /// When to begin, to measure and to end, on CLOCK_MONOTONIC.
 #[repr(C, align(4096))]
 pub(crate) struct Control {
-    /// Futex: 0 wait, 1 go, 2 go home.
+    /// Futex: 0 wait, 1 start, 2 end without starting.
     gate: AtomicU32,
     pub ready: AtomicU32,
     /// Clients that gave up.
@@ -49,8 +49,8 @@ impl Control {
         self.open_gate(1);
     }
 
-    /// Sends clients that wait at the gate home.
-    pub fn dismiss(&self) {
+    /// Ends clients that wait at the gate.
+    pub fn cancel(&self) {
         self.end.store(0, Relaxed);
         self.open_gate(2);
     }
@@ -61,7 +61,7 @@ impl Control {
         unsafe { libc::syscall(libc::SYS_futex, &self.gate, libc::FUTEX_WAKE, i32::MAX) };
     }
 
-    /// Blocks a client until all begin; `None` when it is to go home.
+    /// Blocks a client until all begin; `None` when the trial was cancelled.
     pub fn wait(&self) -> Option<TrialClock> {
         self.ready.fetch_add(1, Release);
         loop {

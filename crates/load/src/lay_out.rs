@@ -20,7 +20,7 @@ use units::Bytes;
 /// Bytes to a write.
 const CHUNK: usize = 1 << 20;
 /// What must stay free beside the file, at least.
-const MARGIN_AT_LEAST: Bytes = Bytes::from_mib(64);
+const MIN_MARGIN: Bytes = Bytes::from_mib(64);
 
 /// What to lay out.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub enum LaidOut {
 }
 
 /// Writes `size` random bytes and makes them durable, past the page cache where the filesystem
-/// allows. `progress` is told the bytes written, about every mebibyte. When `stop` becomes true, or
+/// allows. `progress` gets the bytes written, about every mebibyte. When `stop` becomes true, or
 /// the filesystem becomes full, or anything else goes wrong, what was made is removed (of a device,
 /// nothing can be).
 pub fn lay_out(
@@ -121,7 +121,7 @@ fn check_space(plan: &LayOut, allocated: Bytes) -> Result<(), LoadError> {
         source,
     })?;
     // A hundredth for the filesystem's own needs.
-    let margin = MARGIN_AT_LEAST.max(Bytes(plan.target.size.0 / 100));
+    let margin = MIN_MARGIN.max(Bytes(plan.target.size.0 / 100));
     let needed = Bytes(plan.target.size.0.saturating_sub(allocated.0)) + margin;
     if free >= needed {
         return Ok(());
@@ -204,7 +204,7 @@ fn write_all(
         progress(Bytes(written));
     }
     file.sync_all().map_err(failed(written))?;
-    // Where it went through the page cache after all, that must not help whoever reads first.
+    // Where it went through the page cache after all, that must not help the first reader.
     // SAFETY: integers only; advice.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     Ok(())

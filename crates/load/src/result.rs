@@ -2,8 +2,8 @@
 
 use crate::bank::{Bank, Tally};
 use crate::board::{ERRNOS, Page, SHORT, UNKNOWN};
-use crate::crew::Crew;
 use crate::error::{LoadError, errno_name};
+use crate::handles::ClientHandles;
 use crate::run::Watch;
 use crate::spec::LoadSpec;
 use record::{
@@ -23,11 +23,11 @@ const WAITED: f64 = 0.1;
 
 pub(crate) fn measurement(
     spec: &LoadSpec,
-    crews: &[Crew],
+    handles: &[ClientHandles],
     watch: Watch,
 ) -> Result<Measurement, LoadError> {
     let span = watch.times.end - watch.times.measure;
-    let mut jobs: Vec<JobMeasurement> = crews.iter().map(job).collect();
+    let mut jobs: Vec<JobMeasurement> = handles.iter().map(job).collect();
     if let Some(failed) = jobs.iter().find(|job| job.operations() == 0 && !job.errors.is_empty()) {
         return Err(LoadError::AllFailed {
             path: spec.target.path.clone(),
@@ -43,14 +43,14 @@ pub(crate) fn measurement(
     let background = (jobs.len() > 1).then(|| jobs.remove(1));
     let job = jobs.remove(0);
     let [before, workers] = watch.workers;
-    let generator = cost(crews, span, workers.cpu.saturating_sub(before.cpu));
+    let generator = cost(handles, span, workers.cpu.saturating_sub(before.cpu));
     let moved = Bytes(workers.moved.0.saturating_sub(before.moved.0));
     let mut counted = BTreeMap::new();
     if spec.engine == EngineKind::IoUring {
         let per_second = moved.0 as f64 / span.as_secs_f64().max(1e-9);
         counted.insert("uring.punted/s".to_owned(), per_second);
     }
-    let waited = cpu_wait(&crews[0]).filter(|_| job.operations() > 0);
+    let waited = cpu_wait(&handles[0]).filter(|_| job.operations() > 0);
     let waited = waited.map(|wait| wait.as_micros_f64() / job.operations() as f64);
     if let Some(waited) = waited {
         counted.insert("clients.cpu_wait_us".to_owned(), waited);
@@ -63,13 +63,13 @@ pub(crate) fn measurement(
     }
     warn_of_saturation(&generator, span, &mut warnings);
     warn_of_cpu_wait(waited, job.latency().mean(), &mut warnings);
-    for ((crew, job), role) in crews
+    for ((clients, job), role) in handles
         .iter()
         .zip([Some(&job), background.as_ref()])
         .zip([JobRole::Measured, JobRole::Background])
     {
         if let Some(job) = job {
-            warn_of_job(crew, job, role, span, &mut warnings);
+            warn_of_job(clients, job, role, span, &mut warnings);
         }
     }
     Ok(Measurement {
@@ -85,12 +85,12 @@ pub(crate) fn measurement(
     })
 }
 
-fn job(crew: &Crew) -> JobMeasurement {
-    let open = crew.job.rate.is_some();
-    let bytes = |operations: u64| Bytes(operations * crew.job.block_size.0);
+fn job(clients: &ClientHandles) -> JobMeasurement {
+    let open = clients.job.rate.is_some();
+    let bytes = |operations: u64| Bytes(operations * clients.job.block_size.0);
     let total = |bank: fn(&Page) -> &Bank| -> Histogram {
         let mut tally = Tally::new();
-        crew.board.pages().for_each(|page| tally.add(bank(page)));
+        clients.board.pages().for_each(|page| tally.add(bank(page)));
         tally.histogram()
     };
     let kind = |service: Histogram, response: Option<Histogram>, moves: bool| {
@@ -110,7 +110,7 @@ fn job(crew: &Crew) -> JobMeasurement {
             true,
         ),
         syncs: kind(total(|page| &page.sync_service), None, false),
-        clients: crew
+        clients: clients
             .board
             .pages()
             .map(|page| {
@@ -118,14 +118,14 @@ fn job(crew: &Crew) -> JobMeasurement {
                 ClientShare { operations, bytes: bytes(operations) }
             })
             .collect(),
-        errors: errors(crew),
+        errors: errors(clients),
     }
 }
 
-fn errors(crew: &Crew) -> BTreeMap<String, u64> {
+fn errors(clients: &ClientHandles) -> BTreeMap<String, u64> {
     let mut errors = BTreeMap::new();
     for errno in 0..ERRNOS {
-        let count: u64 = crew.board.pages().map(|page| page.errors[errno].load(Relaxed)).sum();
+        let count: u64 = clients.board.pages().map(|page| page.errors[errno].load(Relaxed)).sum();
         if count > 0 {
             let name = match errno {
                 SHORT => "short transfer".to_owned(),
@@ -137,10 +137,10 @@ fn errors(crew: &Crew) -> BTreeMap<String, u64> {
     errors
 }
 
-fn cost(crews: &[Crew], span: Nanos, workers: Nanos) -> GeneratorCost {
+fn cost(handles: &[ClientHandles], span: Nanos, workers: Nanos) -> GeneratorCost {
     let mut cost = GeneratorCost::default();
     let mut busiest = Nanos::ZERO;
-    for page in crews.iter().flat_map(|crew| crew.board.pages()) {
+    for page in handles.iter().flat_map(|clients| clients.board.pages()) {
         let (user, system) = (page.user.load(Relaxed), page.system.load(Relaxed));
         cost.user += Nanos(user);
         cost.system += Nanos(system);
@@ -155,8 +155,8 @@ fn cost(crews: &[Crew], span: Nanos, workers: Nanos) -> GeneratorCost {
 
 /// For how long the clients of a job, together, were ready to run and had no processor. None where the
 /// kernel does not count that.
-fn cpu_wait(crew: &Crew) -> Option<Nanos> {
-    let each = crew.board.pages().map(|page| page.cpu_wait.load(Relaxed));
+fn cpu_wait(clients: &ClientHandles) -> Option<Nanos> {
+    let each = clients.board.pages().map(|page| page.cpu_wait.load(Relaxed));
     each.map(|wait| (wait != UNKNOWN).then_some(wait)).sum::<Option<u64>>().map(Nanos)
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn warn_of_saturation(cost: &GeneratorCost, span: Nanos, warnings: &m
 }
 
 fn warn_of_job(
-    crew: &Crew,
+    clients: &ClientHandles,
     job: &JobMeasurement,
     role: JobRole,
     span: Nanos,
@@ -195,15 +195,15 @@ fn warn_of_job(
         warnings.push(Warning::NothingCompleted { job: role, within: span });
     }
     let sum = |cell: fn(&Page) -> &std::sync::atomic::AtomicU64| -> u64 {
-        crew.board.pages().map(|page| cell(page).load(Relaxed)).sum()
+        clients.board.pages().map(|page| cell(page).load(Relaxed)).sum()
     };
     let longest = |cell: fn(&Page) -> &std::sync::atomic::AtomicU64| -> Nanos {
-        Nanos(crew.board.pages().map(|page| cell(page).load(Relaxed)).max().unwrap_or(0))
+        Nanos(clients.board.pages().map(|page| cell(page).load(Relaxed)).max().unwrap_or(0))
     };
     let latency = job.latency();
     let (backlog, oldest) = (sum(|page| &page.backlog), longest(|page| &page.oldest));
     // What is in flight at any moment is natural: rate times latency (Little's law).
-    let offered = crew.job.rate.map_or(0.0, |rate| rate.per_second * span.as_secs_f64());
+    let offered = clients.job.rate.map_or(0.0, |rate| rate.per_second * span.as_secs_f64());
     if backlog as f64 > (offered * 0.01).max(1.0) && oldest > Nanos::from_millis(100)
         || oldest > Nanos::from_secs(1)
     {

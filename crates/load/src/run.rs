@@ -1,12 +1,12 @@
-//! One trial's load from start to end: gather the clients, let them go, watch them second by second,
+//! One trial's load from start to end: start the clients, release them, watch them second by second,
 //! and make a measurement of what they counted.
 
 use crate::bank::Tally;
 use crate::clock::{Clock, Monotonic};
 use crate::cost::Workers;
-use crate::crew::Crew;
 use crate::engines;
 use crate::error::LoadError;
+use crate::handles::ClientHandles;
 use crate::result;
 use crate::spec::LoadSpec;
 use record::{Measurement, Second};
@@ -44,59 +44,59 @@ pub fn run(
         return engines::fio::run(spec, stop, each_second);
     }
     raise_open_files_limit(spec);
-    let mut crews = gather(spec, stop)?;
-    let _ahead = Ahead::of_clients();
-    let times = let_go(spec, &crews);
+    let mut handles = start_all(spec, stop)?;
+    let _priority = ObserverPriority::above_clients();
+    let times = release(spec, &handles);
     let mut watch = Watch::new(times);
-    let watched = watch.until_end(&mut crews, stop, each_second);
-    let ended = wait_for_all(&mut crews, &spec.target.path, stop);
+    let watched = watch.until_end(&mut handles, stop, each_second);
+    let ended = wait_for_all(&mut handles, &spec.target.path, stop);
     ended?;
     watched?;
-    if let Some(failure) = crews.iter_mut().find_map(Crew::failure) {
+    if let Some(failure) = handles.iter_mut().find_map(ClientHandles::failure) {
         return Err(failure);
     }
-    watch.last_second(&crews, each_second);
-    result::measurement(spec, &crews, watch)
+    watch.last_second(&handles, each_second);
+    result::measurement(spec, &handles, watch)
 }
 
 /// Starts all clients of all jobs and waits until they are ready.
-fn gather(spec: &LoadSpec, stop: &AtomicBool) -> Result<Vec<Crew>, LoadError> {
-    let mut crews: Vec<Crew> = Vec::new();
+fn start_all(spec: &LoadSpec, stop: &AtomicBool) -> Result<Vec<ClientHandles>, LoadError> {
+    let mut handles: Vec<ClientHandles> = Vec::new();
     let mut problem = None;
     for (role, job) in spec.jobs() {
-        match Crew::gather(spec, role, job) {
-            Ok(crew) => crews.push(crew),
+        match ClientHandles::start(spec, role, job) {
+            Ok(clients) => handles.push(clients),
             Err(error) => {
                 problem = Some(error);
                 break;
             }
         }
     }
-    while problem.is_none() && !crews.iter().all(Crew::gathered) {
+    while problem.is_none() && !handles.iter().all(ClientHandles::ready) {
         std::thread::sleep(Nanos::from_millis(1).as_duration());
         problem = match stop.load(Relaxed) {
             true => Some(LoadError::Stopped),
-            false => crews.iter_mut().find_map(Crew::failure),
+            false => handles.iter_mut().find_map(ClientHandles::failure),
         };
     }
-    match problem.or_else(|| crews.iter_mut().find_map(Crew::failure)) {
-        None => Ok(crews),
+    match problem.or_else(|| handles.iter_mut().find_map(ClientHandles::failure)) {
+        None => Ok(handles),
         Some(error) => {
-            crews.iter_mut().for_each(Crew::dismiss);
+            handles.iter_mut().for_each(ClientHandles::cancel);
             Err(error)
         }
     }
 }
 
 /// Sets the times and opens the gates, the background's first.
-fn let_go(spec: &LoadSpec, crews: &[Crew]) -> TrialClock {
+fn release(spec: &LoadSpec, handles: &[ClientHandles]) -> TrialClock {
     let begin = Monotonic.now() + Nanos::from_millis(1);
-    let start = if crews.len() > 1 { begin + BACKGROUND_LEAD } else { begin };
+    let start = if handles.len() > 1 { begin + BACKGROUND_LEAD } else { begin };
     let times = TrialClock::new(start, spec.warmup, spec.measure);
-    for crew in crews.iter().skip(1) {
-        crew.board.control().go(TrialClock { start: begin, ..times });
+    for clients in handles.iter().skip(1) {
+        clients.board.control().go(TrialClock { start: begin, ..times });
     }
-    crews[0].board.control().go(times);
+    handles[0].board.control().go(times);
     times
 }
 
@@ -132,17 +132,17 @@ impl Watch {
     /// Watches until the end, or until something makes it end early.
     fn until_end(
         &mut self,
-        crews: &mut [Crew],
+        handles: &mut [ClientHandles],
         stop: &AtomicBool,
         each_second: &mut dyn FnMut(&Live),
     ) -> Result<(), LoadError> {
         loop {
             let tick = self.times.next_tick(self.before.at);
             while Monotonic.now() < tick {
-                let failure = crews.iter_mut().find_map(Crew::failure);
+                let failure = handles.iter_mut().find_map(ClientHandles::failure);
                 self.stopped = stop.load(Relaxed);
                 if failure.is_some() || self.stopped {
-                    return self.end_early(crews, failure);
+                    return self.end_early(handles, failure);
                 }
                 let left = tick.saturating_sub(Monotonic.now());
                 std::thread::sleep(left.min(LOOK_EVERY).as_duration());
@@ -154,14 +154,18 @@ impl Watch {
                 self.workers[1] = Workers::now();
                 return Ok(());
             }
-            self.second(self.moment(tick), crews, each_second);
+            self.second(self.moment(tick), handles, each_second);
         }
     }
 
-    fn end_early(&mut self, crews: &[Crew], failure: Option<LoadError>) -> Result<(), LoadError> {
+    fn end_early(
+        &mut self,
+        handles: &[ClientHandles],
+        failure: Option<LoadError>,
+    ) -> Result<(), LoadError> {
         let now = Monotonic.now();
-        for crew in crews {
-            crew.board.control().end_now(now);
+        for clients in handles {
+            clients.board.control().end_now(now);
         }
         self.workers[1] = Workers::now();
         self.times.end = now.min(self.times.end);
@@ -181,12 +185,12 @@ impl Watch {
     }
 
     /// Notes what was done since the last tick, and tells the caller.
-    fn second(&mut self, at: Nanos, crews: &[Crew], each_second: &mut dyn FnMut(&Live)) {
+    fn second(&mut self, at: Nanos, handles: &[ClientHandles], each_second: &mut dyn FnMut(&Live)) {
         let warming = at <= self.times.measure;
-        let now = Snapshot::take(&crews[0], at, warming);
+        let now = Snapshot::take(&handles[0], at, warming);
         let (reads, writes) = (now.reads - self.before.reads, now.writes - self.before.writes);
         let latency = now.latency.since(&self.before.latency);
-        let bytes = Bytes(crews[0].job.block_size.0 * (reads + writes));
+        let bytes = Bytes(handles[0].job.block_size.0 * (reads + writes));
         let length = (at - self.before.at).as_secs_f64().max(1e-9);
         let second = Second {
             at: self.times.axis(at),
@@ -214,17 +218,17 @@ impl Watch {
     }
 
     /// The last second, once every client has counted all that it did by the end.
-    fn last_second(&mut self, crews: &[Crew], each_second: &mut dyn FnMut(&Live)) {
-        self.second(self.times.end, crews, each_second);
+    fn last_second(&mut self, handles: &[ClientHandles], each_second: &mut dyn FnMut(&Live)) {
+        self.second(self.times.end, handles, each_second);
     }
 }
 
 impl Snapshot {
-    fn take(crew: &Crew, at: Nanos, warming: bool) -> Self {
+    fn take(clients: &ClientHandles, at: Nanos, warming: bool) -> Self {
         let mut latency = Tally::new();
-        let open = crew.job.rate.is_some();
+        let open = clients.job.rate.is_some();
         let (mut reads, mut writes) = (0, 0);
-        for page in crew.board.pages() {
+        for page in clients.board.pages() {
             let (read, write) = match (warming, open) {
                 (true, _) => (&page.warm_reads, &page.warm_writes),
                 (false, true) => (&page.read_response, &page.write_response),
@@ -242,47 +246,52 @@ impl Snapshot {
 }
 
 /// Waits for clients to end. As long as operations complete it waits, however deep the queue.
-fn wait_for_all(crews: &mut [Crew], path: &Path, stop: &AtomicBool) -> Result<(), LoadError> {
+fn wait_for_all(
+    handles: &mut [ClientHandles],
+    path: &Path,
+    stop: &AtomicBool,
+) -> Result<(), LoadError> {
     let (mut since, mut drained) = (Monotonic.now(), 0);
-    while !crews.iter().all(Crew::all_done) {
+    while !handles.iter().all(ClientHandles::all_done) {
         std::thread::sleep(Nanos::from_micros(500).as_duration());
         // Notices processes that died, and marks them as done.
-        let _ = crews.iter_mut().find_map(Crew::failure);
-        let now: u64 = crews.iter().map(Crew::drained).sum();
+        let _ = handles.iter_mut().find_map(ClientHandles::failure);
+        let now: u64 = handles.iter().map(ClientHandles::drained).sum();
         if now != drained {
             (since, drained) = (Monotonic.now(), now);
         }
         let limit = if stop.load(Relaxed) { HUNG_AFTER_STOP } else { HUNG_AFTER };
         let waited = Monotonic.now() - since;
         if waited > limit {
-            crews.iter_mut().for_each(Crew::abandon);
+            handles.iter_mut().for_each(ClientHandles::abandon);
             return Err(LoadError::Hung { path: path.to_owned(), waited });
         }
     }
-    crews.iter_mut().for_each(Crew::join);
+    handles.iter_mut().for_each(ClientHandles::join);
     Ok(())
 }
 
 /// The calling thread runs before the clients for as long as this lives, where that is permitted:
 /// thousands of runnable clients would otherwise delay its looks at the clock by seconds.
-struct Ahead(Option<i32>);
+struct ObserverPriority(Option<i32>);
 
-impl Ahead {
+impl ObserverPriority {
     const NICE: i32 = -15;
 
-    fn of_clients() -> Self {
+    fn above_clients() -> Self {
         // SAFETY: integers only; 0 is the calling thread.
         let before = unsafe {
             *libc::__errno_location() = 0;
             libc::getpriority(libc::PRIO_PROCESS, 0)
         };
         // SAFETY: as above.
-        let moved = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, Ahead::NICE) } == 0;
-        Ahead(moved.then_some(before))
+        let moved =
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, ObserverPriority::NICE) } == 0;
+        ObserverPriority(moved.then_some(before))
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ObserverPriority {
     fn drop(&mut self) {
         if let Some(before) = self.0 {
             // SAFETY: as above; what is nicer than now is always permitted.

@@ -103,7 +103,7 @@ pub struct DatabaseJob {
     pub span: u64,
 }
 
-/// Statements of an oltp transaction; names and usual figures are sysbench's options'.
+/// Statements of an oltp transaction; names and defaults are sysbench's options'.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as sysbench's options, which explain them")]
 pub struct Statements {
@@ -138,16 +138,16 @@ impl Default for Statements {
 }
 
 /// Tables when nothing is said.
-const TABLES_USUAL: u32 = 10;
+const DEFAULT_TABLES: u32 = 10;
 /// Rows a table when nothing is said: with ten tables, about 250 MB.
-const ROWS_USUAL: u64 = 100_000;
+const DEFAULT_ROWS: u64 = 100_000;
 /// Warehouses when nothing is said: about 400 MB.
-const WAREHOUSES_USUAL: u32 = 4;
+const DEFAULT_WAREHOUSES: u32 = 4;
 /// The span of random keys when nothing is said.
-const SPAN_USUAL: u64 = 1 << 31;
+const DEFAULT_SPAN: u64 = 1 << 31;
 
 impl DatabaseJob {
-    /// Of a kind, with what is usual.
+    /// Of a kind, with what is default.
     pub fn of(kind: DatabaseKind) -> DatabaseJob {
         DatabaseJob {
             kind,
@@ -157,15 +157,15 @@ impl DatabaseJob {
             engine: None,
             buffer_pool: None,
             warm: false,
-            tables: TABLES_USUAL,
-            rows: ROWS_USUAL,
+            tables: DEFAULT_TABLES,
+            rows: DEFAULT_ROWS,
             distribution: Distribution::default(),
             statements: Statements::default(),
-            warehouses: WAREHOUSES_USUAL,
+            warehouses: DEFAULT_WAREHOUSES,
             think: false,
             all_checks: false,
             prefill: 0,
-            span: SPAN_USUAL,
+            span: DEFAULT_SPAN,
         }
     }
 
@@ -398,7 +398,7 @@ fn count(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(times)
 }
 
-/// The kind, then `key=value` for what is not usual: `oltp_read_write,tables=4,rows=1000000`.
+/// The kind, then `key=value` for what is not the default: `oltp_read_write,tables=4,rows=1000000`.
 impl FromStr for DatabaseJob {
     type Err = WordError;
     fn from_str(text: &str) -> Result<Self, WordError> {
@@ -419,7 +419,7 @@ impl FromStr for DatabaseJob {
 
 impl fmt::Display for DatabaseJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = DatabaseJob::of(self.kind);
+        let default = DatabaseJob::of(self.kind);
         let mut words = vec![self.kind.to_string()];
         let mut word = |differs: bool, key: &str, value: String| {
             if differs {
@@ -427,20 +427,20 @@ impl fmt::Display for DatabaseJob {
             }
         };
         let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
-        word(self.server != usual.server, "server", self.server.to_string());
-        word(self.tables != usual.tables, "tables", self.tables.to_string());
-        word(self.rows != usual.rows, "rows", self.rows.to_string());
+        word(self.server != default.server, "server", self.server.to_string());
+        word(self.tables != default.tables, "tables", self.tables.to_string());
+        word(self.rows != default.rows, "rows", self.rows.to_string());
         let distribution = self.distribution.to_string();
-        word(self.distribution != usual.distribution, "distribution", distribution);
-        word(self.warehouses != usual.warehouses, "warehouses", self.warehouses.to_string());
+        word(self.distribution != default.distribution, "distribution", distribution);
+        word(self.warehouses != default.warehouses, "warehouses", self.warehouses.to_string());
         word(self.think, "think", switch(true));
         word(self.all_checks, "checks", "all".to_owned());
-        word(self.prefill != usual.prefill, "prefill", self.prefill.to_string());
-        word(self.span != usual.span, "span", self.span.to_string());
-        let (mut ours, mut theirs) = (self.statements, usual.statements);
+        word(self.prefill != default.prefill, "prefill", self.prefill.to_string());
+        word(self.span != default.span, "span", self.span.to_string());
+        let (mut ours, mut theirs) = (self.statements, default.statements);
         for name in Statements::NAMES {
-            if let (Some(value), Some(usual)) = (ours.named(name), theirs.named(name)) {
-                word(value != usual, name, value.to_string());
+            if let (Some(value), Some(default)) = (ours.named(name), theirs.named(name)) {
+                word(value != default, name, value.to_string());
             }
         }
         word(self.statements.skip_trx, "skip_trx", switch(true));

@@ -1,4 +1,4 @@
-//! What whoever watches a trial is shown once a second.
+//! What an observer of a trial is shown once a second.
 
 use units::Nanos;
 

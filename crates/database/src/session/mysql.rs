@@ -118,14 +118,14 @@ impl MySqlSession {
             .prefer_socket(false)
             .stmt_cache_size(Some(0))
             .tcp_connect_timeout(Some(Duration::from_secs(10)));
-        let connection = Conn::new(options).map_err(told)?;
+        let connection = Conn::new(options).map_err(sql_error)?;
         let wire =
             Wire::on(connection.as_raw_fd()).map_err(|error| SqlError::Lost(error.to_string()))?;
         Ok(MySqlSession { connection, wire, prepared: Prepared::new() })
     }
 }
 
-fn told(error: mysql::Error) -> SqlError {
+fn sql_error(error: mysql::Error) -> SqlError {
     match error {
         mysql::Error::MySqlError(error) => refused(error.code, &error.message),
         // The server and this client have no way to log in or to encrypt in common.
@@ -186,7 +186,7 @@ impl Session for MySqlSession {
             {
                 Sent::Text(sql.into())
             }
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(sql_error(error)),
         };
         Ok(self.prepared.add(statement, kind))
     }
@@ -206,19 +206,19 @@ impl Session for MySqlSession {
         fn all(
             rows: impl Iterator<Item = mysql::Result<Row>>,
         ) -> Result<Vec<Vec<Field>>, SqlError> {
-            rows.map(|row| Ok(row.map_err(told)?.unwrap().into_iter().map(field).collect()))
+            rows.map(|row| Ok(row.map_err(sql_error)?.unwrap().into_iter().map(field).collect()))
                 .collect()
         }
         match self.prepared.counted(statement) {
             Sent::Prepared(statement) => {
-                all(self.connection.exec_iter(&statement, params(args)).map_err(told)?)
+                all(self.connection.exec_iter(&statement, params(args)).map_err(sql_error)?)
             }
-            Sent::Text(sql) => all(self.connection.query_iter(&*sql).map_err(told)?),
+            Sent::Text(sql) => all(self.connection.query_iter(&*sql).map_err(sql_error)?),
         }
     }
 
     fn script(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.connection.query_drop(sql).map_err(told)
+        self.connection.query_drop(sql).map_err(sql_error)
     }
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
@@ -227,7 +227,7 @@ impl Session for MySqlSession {
     }
 
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
-        let rows: Vec<Row> = self.connection.query(sql).map_err(told)?;
+        let rows: Vec<Row> = self.connection.query(sql).map_err(sql_error)?;
         let text = |value: Value| match field(value) {
             Field::Null => None,
             Field::Int(value) => Some(value.to_string()),
@@ -244,7 +244,7 @@ impl Session for MySqlSession {
     ) -> Result<(), SqlError> {
         RowWriter::send_all(Dialect::MySql, next, |rows| {
             let insert = format!("INSERT INTO {table} ({columns}) VALUES {rows}");
-            self.connection.query_drop(insert).map_err(told)
+            self.connection.query_drop(insert).map_err(sql_error)
         })
     }
 

@@ -38,12 +38,12 @@ pub struct PostgreSqlSession {
 impl PostgreSqlSession {
     /// Connects.
     pub fn connect(config: &Config) -> Result<PostgreSqlSession, SqlError> {
-        let client = config.connect(NoTls).map_err(told)?;
+        let client = config.connect(NoTls).map_err(sql_error)?;
         Ok(PostgreSqlSession { client, prepared: Prepared::new(), views: VIEWS.to_vec() })
     }
 }
 
-fn told(error: postgres::Error) -> SqlError {
+fn sql_error(error: postgres::Error) -> SqlError {
     let Some(said) = error.as_db_error() else {
         return SqlError::Lost(match std::error::Error::source(&error) {
             Some(cause) => format!("{error}: {cause}"),
@@ -98,7 +98,7 @@ fn field(row: &postgres::Row, column: usize) -> Result<Field, SqlError> {
             .try_get::<_, Option<String>>(column)
             .map(|text| text.map_or(Field::Null, Field::Text)),
     };
-    found.map_err(told)
+    found.map_err(sql_error)
 }
 
 /// With `$1`, `$2` for each `?`.
@@ -118,15 +118,15 @@ impl Session for PostgreSqlSession {
     }
 
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError> {
-        let statement = self.client.prepare(&numbered(sql)).map_err(told)?;
+        let statement = self.client.prepare(&numbered(sql)).map_err(sql_error)?;
         Ok(self.prepared.add(statement, kind))
     }
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
         let statement = self.prepared.counted(statement);
-        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
+        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(sql_error)?;
         let mut count = 0;
-        while rows.next().map_err(told)?.is_some() {
+        while rows.next().map_err(sql_error)?.is_some() {
             count += 1;
         }
         Ok(rows.rows_affected().unwrap_or(count))
@@ -138,25 +138,25 @@ impl Session for PostgreSqlSession {
         args: &[Arg<'_>],
     ) -> Result<Vec<Vec<Field>>, SqlError> {
         let statement = self.prepared.counted(statement);
-        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(told)?;
+        let mut rows = self.client.query_raw(&statement, args.iter()).map_err(sql_error)?;
         let mut all = Vec::new();
-        while let Some(row) = rows.next().map_err(told)? {
+        while let Some(row) = rows.next().map_err(sql_error)? {
             all.push((0..row.len()).map(|column| field(&row, column)).collect::<Result<_, _>>()?);
         }
         Ok(all)
     }
 
     fn script(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.client.batch_execute(sql).map_err(told)
+        self.client.batch_execute(sql).map_err(sql_error)
     }
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
         self.prepared.count(kind);
-        self.client.batch_execute(sql).map_err(told)
+        self.client.batch_execute(sql).map_err(sql_error)
     }
 
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {
-        let answers = self.client.simple_query(sql).map_err(told)?;
+        let answers = self.client.simple_query(sql).map_err(sql_error)?;
         let rows = answers.into_iter().filter_map(|answer| match answer {
             SimpleQueryMessage::Row(row) => {
                 Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
@@ -173,11 +173,11 @@ impl Session for PostgreSqlSession {
         next: &mut dyn FnMut(&mut RowWriter) -> bool,
     ) -> Result<(), SqlError> {
         let copy = format!("COPY {table} ({columns}) FROM STDIN");
-        let mut writer = self.client.copy_in(&copy).map_err(told)?;
+        let mut writer = self.client.copy_in(&copy).map_err(sql_error)?;
         RowWriter::send_all(Dialect::PostgreSql, next, |rows| {
             writer.write_all(rows.as_bytes()).map_err(|error| SqlError::Lost(error.to_string()))
         })?;
-        writer.finish().map(drop).map_err(told)
+        writer.finish().map(drop).map_err(sql_error)
     }
 
     fn counters(&mut self) -> ServerCounters {

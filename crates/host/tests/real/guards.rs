@@ -53,7 +53,7 @@ fn refused(machine: &Machine, node: &Path, file: &Path, guard: Guard) -> Vec<Obj
     let objections = clear(&machine.host, node, Some(&confirmation)).unwrap().unwrap_err();
     let found = objections.iter().find(|it| it.guard == guard);
     let found = found.unwrap_or_else(|| panic!("{guard:?} is not among {objections:#?}"));
-    assert!(!found.what.is_empty() && !found.why.is_empty() && !found.mend.is_empty());
+    assert!(!found.what.is_empty() && !found.why.is_empty() && !found.fix.is_empty());
     assert!(clear(&machine.host, node, None).unwrap().is_err());
     assert_eq!(sum(file), before, "something was written");
     objections
@@ -73,7 +73,7 @@ fn an_empty_device_is_cleared_by_its_confirmation_alone() {
         let objections = clear(&machine.host, &device.node, wrong).unwrap().unwrap_err();
         assert_eq!(objections.len(), 1, "{objections:#?}");
         assert_eq!(objections[0].guard, Guard::Confirmation);
-        assert!(objections[0].mend.contains(&file), "{}", objections[0].mend);
+        assert!(objections[0].fix.contains(&file), "{}", objections[0].fix);
     }
     let cleared = clear(&machine.host, &device.node, Some(&file)).unwrap().unwrap();
     cleared.file().write_all_at(b"ours", 0).unwrap();

@@ -32,7 +32,7 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Between the request to stop and killing.
 const GRACE: Nanos = Nanos::from_secs(10);
 /// fio's start-up and our noticing of a report may differ by this much.
-const MOST_DOUBT: Nanos = Nanos::from_millis(250);
+const MAX_DOUBT: Nanos = Nanos::from_millis(250);
 /// Above so many clients, a report a second costs more than the load itself.
 const CLIENTS_REPORTED_EACH_SECOND: u32 = 64;
 
@@ -103,7 +103,7 @@ impl Fio {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that Ctrl-C reaches us alone and fio is told in good order.
+            // A group of its own, so that Ctrl-C reaches us alone and fio is stopped in good order.
             .process_group(0);
         // SAFETY: one system call between fork and exec. It dies with the thread that runs it.
         unsafe {
@@ -131,7 +131,7 @@ impl Fio {
         Ok(Fio { child, documents, reading, complaining })
     }
 
-    /// Watches it until it has ended; returns whether it was told to.
+    /// Watches it until it has ended; returns whether it was stopped.
     fn attend(
         &mut self,
         spec: &LoadSpec,
@@ -140,20 +140,20 @@ impl Fio {
         each_second: &mut dyn FnMut(&Live),
     ) -> Result<bool, LoadError> {
         let deadline = progress.began + spec.warmup + spec.measure + PATIENCE;
-        let mut told: Option<Nanos> = None;
+        let mut stopped: Option<Nanos> = None;
         loop {
             while let Ok(document) = self.documents.try_recv() {
                 progress.take(document);
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return Ok(told.is_some());
+                return Ok(stopped.is_some());
             }
             let now = Monotonic.now();
             progress.tick(now, each_second);
-            match told {
+            match stopped {
                 None if stop.load(Relaxed) => {
                     self.signal(libc::SIGINT);
-                    told = Some(now);
+                    stopped = Some(now);
                 }
                 Some(since) if now > since + GRACE => self.signal(libc::SIGKILL),
                 None if now > deadline => {
@@ -192,7 +192,7 @@ fn read_all(stderr: Option<ChildStderr>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What fio has told so far.
+/// What fio has reported so far.
 struct Progress {
     began: Nanos,
     warmup: Nanos,
@@ -221,7 +221,7 @@ impl Progress {
     /// speaks of more time than has passed since then.
     fn take(&mut self, document: Document) {
         let since_warmup = Monotonic.now().saturating_sub(self.began + self.warmup);
-        let doubt = MOST_DOUBT.min(self.warmup / 2);
+        let doubt = MAX_DOUBT.min(self.warmup / 2);
         let measuring = self.measuring || document.runtime() <= since_warmup + doubt;
         let anew = measuring != self.measuring;
         self.measuring = measuring;

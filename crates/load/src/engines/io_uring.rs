@@ -15,7 +15,7 @@ use workload::HAND_OVER_AFTER;
 
 /// Buffers above this are not registered: pinning them would take long and count against
 /// RLIMIT_MEMLOCK; at such sizes it saves nothing.
-const REGISTER_AT_MOST: u64 = 64 << 20;
+const MAX_REGISTERED_BYTES: u64 = 64 << 20;
 
 /// A ring of its own. All operations go through the ring's thread alone.
 pub(crate) struct Ring {
@@ -39,7 +39,7 @@ impl Ring {
         }
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let whole = buffers.whole();
-        let buffers_registered = whole.iov_len as u64 <= REGISTER_AT_MOST
+        let buffers_registered = whole.iov_len as u64 <= MAX_REGISTERED_BYTES
             // SAFETY: the caller keeps the buffers until the ring is gone.
             && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
         Ok(Ring { ring, _file: file, buffers_registered, priority, prepared: 0 })

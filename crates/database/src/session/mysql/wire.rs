@@ -173,7 +173,7 @@ fn garbled(what: &str) -> SqlError {
 
 /// What ends a result: how many rows were changed, and whether another result follows.
 fn ended(packet: &[u8]) -> Result<(u64, bool), SqlError> {
-    let told = || {
+    let parsed = || {
         if packet.len() == EOF_LENGTH && packet[0] == 0xfe {
             return Some((0, packet.get(3..5)?));
         }
@@ -181,7 +181,7 @@ fn ended(packet: &[u8]) -> Result<(u64, bool), SqlError> {
         let (_last_id, rest) = number(rest)?;
         Some((changed, rest.get(..2)?))
     };
-    let (changed, status) = told().ok_or_else(|| garbled("the end of a result is cut short"))?;
+    let (changed, status) = parsed().ok_or_else(|| garbled("the end of a result is cut short"))?;
     let status = u16::from_le_bytes([status[0], status[1]]);
     Ok((changed, status & MORE_RESULTS_EXIST != 0))
 }
@@ -225,7 +225,7 @@ fn put_number(out: &mut Vec<u8>, value: usize) {
     }
 }
 
-/// Which values are NULL, a type for each (told each time), and those that are not NULL.
+/// Which values are NULL, a type for each (sent each time), and those that are not NULL.
 fn put_args(out: &mut Vec<u8>, args: &[Arg<'_>]) {
     if args.is_empty() {
         return;
@@ -302,7 +302,7 @@ mod tests {
         let cases: [(&[&[u8]], u64); 9] = [
             (&[OK], 7),
             (&[MORE, OK], 12),
-            // Two columns, described, with the end of rows told either way.
+            // Two columns, described, with the end of rows in either form.
             (&[&[2], b"def a", b"def b", ROW, ROW, OK_AS_END], 2),
             (&[&[2], b"def a", b"def b", EOF, ROW, ROW, EOF], 2),
             (&[&[1], b"def a", EOF, EOF], 0),

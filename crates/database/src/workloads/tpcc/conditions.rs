@@ -6,7 +6,7 @@ use crate::{Session, SqlError};
 use record::Check;
 
 /// Those that are checked after each trial; all of them on demand.
-const USUAL: usize = 4;
+const CHECKED_BY_DEFAULT: usize = 4;
 
 /// Number, and the query for how many rows violate it.
 const CONDITIONS: [(u32, &str); 11] = [
@@ -33,10 +33,10 @@ const CONDITIONS: [(u32, &str); 11] = [
     (
         4,
         "SELECT COUNT(*) FROM
-         (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS told FROM orders GROUP BY o_w_id, o_d_id) o
+         (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) o
          LEFT JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS count FROM order_line
                     GROUP BY ol_w_id, ol_d_id) l ON ol_w_id = o_w_id AND ol_d_id = o_d_id
-         WHERE told <> COALESCE(count, 0)",
+         WHERE ordered <> COALESCE(count, 0)",
     ),
     (
         5,
@@ -98,7 +98,7 @@ const CONDITIONS: [(u32, &str); 11] = [
 
 /// Checks the first four, or all.
 pub fn check(session: &mut dyn Session, all: bool) -> Result<Vec<Check>, SqlError> {
-    let wanted = if all { CONDITIONS.len() } else { USUAL };
+    let wanted = if all { CONDITIONS.len() } else { CHECKED_BY_DEFAULT };
     let mut checks = Vec::new();
     for (number, query) in CONDITIONS.iter().take(wanted) {
         let rows = session.ask(query)?;

@@ -3,7 +3,7 @@
 use super::{
     Audit, CUSTOMERS, DISTRICTS, ITEMS,
     random::{Constants, between, last_name, nurand},
-    transaction::{Customer, Desk, Line, NewOrder, Payment, UNUSED_ITEM},
+    transaction::{Connection, Customer, Line, NewOrder, Payment, UNUSED_ITEM},
 };
 use crate::{
     Session, SqlError,
@@ -56,7 +56,7 @@ const DECK: [(usize, usize); 5] = [(0, 10), (1, 10), (2, 1), (3, 1), (4, 1)];
 /// Keying and mean think times in seconds (clause 5.2.5.7).
 const PAUSES: [(f64, f64); 5] = [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)];
 
-/// A delivery that waits for whoever does it.
+/// A delivery that waits for a helper.
 pub struct Deferred {
     warehouse: i64,
     carrier: i64,
@@ -74,7 +74,7 @@ enum Drawn {
 
 /// A terminal.
 pub struct Terminal {
-    desk: Desk,
+    connection: Connection,
     inputs: Inputs,
     deck: Vec<usize>,
     kind: usize,
@@ -92,8 +92,8 @@ impl Terminal {
         pace: f64,
     ) -> Result<Terminal, SqlError> {
         let drawn = Drawn::Delivery(inputs.place.warehouse, 1);
-        let desk = Desk::new(session)?;
-        Ok(Terminal { desk, inputs, deck: Vec::new(), kind: 3, drawn, deferred, pace })
+        let connection = Connection::new(session)?;
+        Ok(Terminal { connection, inputs, deck: Vec::new(), kind: 3, drawn, deferred, pace })
     }
 }
 
@@ -197,13 +197,13 @@ impl Client for Terminal {
     }
 
     fn run(&mut self) -> Result<Done, SqlError> {
-        let desk = &mut self.desk;
+        let connection = &mut self.connection;
         let mut rolled_back = false;
         match &self.drawn {
-            Drawn::NewOrder(order) => rolled_back = desk.new_order(order)?,
-            Drawn::Payment(payment) => desk.payment(payment)?,
+            Drawn::NewOrder(order) => rolled_back = connection.new_order(order)?,
+            Drawn::Payment(payment) => connection.payment(payment)?,
             Drawn::OrderStatus(warehouse, district, who) => {
-                desk.order_status(*warehouse, *district, who)?;
+                connection.order_status(*warehouse, *district, who)?;
             }
             Drawn::Delivery(warehouse, carrier) => {
                 let (warehouse, carrier) = (*warehouse, *carrier);
@@ -213,7 +213,7 @@ impl Client for Terminal {
                 return Ok(Done::default());
             }
             Drawn::StockLevel(warehouse, district, threshold) => {
-                desk.stock_level(*warehouse, *district, *threshold)?;
+                connection.stock_level(*warehouse, *district, *threshold)?;
             }
         }
         Ok(Done { kind: Some(self.kind), rolled_back, since: None })
@@ -228,11 +228,11 @@ impl Client for Terminal {
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        self.desk.roll_back()
+        self.connection.roll_back()
     }
 
     fn take_queries(&mut self) -> Queries {
-        self.desk.take_queries()
+        self.connection.take_queries()
     }
 }
 
@@ -249,7 +249,7 @@ fn wait(seconds: f64, end: Instant, over: &AtomicBool) {
 
 /// Does deliveries one after the other.
 pub struct Deliverer {
-    desk: Desk,
+    connection: Connection,
     deferred: Arc<Mutex<Receiver<Deferred>>>,
     next: Option<Deferred>,
 }
@@ -259,7 +259,7 @@ impl Deliverer {
         session: Box<dyn Session>,
         deferred: Arc<Mutex<Receiver<Deferred>>>,
     ) -> Result<Deliverer, SqlError> {
-        Ok(Deliverer { desk: Desk::new(session)?, deferred, next: None })
+        Ok(Deliverer { connection: Connection::new(session)?, deferred, next: None })
     }
 }
 
@@ -283,16 +283,16 @@ impl Client for Deliverer {
         let Some(Deferred { warehouse, carrier, since }) = &self.next else {
             return Ok(Done::default());
         };
-        self.desk.delivery(*warehouse, *carrier)?;
+        self.connection.delivery(*warehouse, *carrier)?;
         Ok(Done { kind: Some(3), rolled_back: false, since: Some(*since) })
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        self.desk.roll_back()
+        self.connection.roll_back()
     }
 
     fn take_queries(&mut self) -> Queries {
-        self.desk.take_queries()
+        self.connection.take_queries()
     }
 }
 

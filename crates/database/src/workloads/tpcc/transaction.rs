@@ -45,7 +45,7 @@ pub struct Payment {
 pub const UNUSED_ITEM: i64 = ITEMS + 1;
 
 /// A connection with all statements.
-pub struct Desk {
+pub struct Connection {
     session: Box<dyn Session>,
     all: Statements,
 }
@@ -131,11 +131,11 @@ statements! {
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id < ? AND ol_o_id >= ? AND s_quantity < ?";
 }
 
-impl Desk {
+impl Connection {
     /// Prepares all statements.
-    pub fn new(mut session: Box<dyn Session>) -> Result<Desk, SqlError> {
+    pub fn new(mut session: Box<dyn Session>) -> Result<Connection, SqlError> {
         let all = Statements::prepare(session.as_mut())?;
-        Ok(Desk { session, all })
+        Ok(Connection { session, all })
     }
 
     /// Statements sent so far; begins anew.
@@ -268,8 +268,8 @@ impl Desk {
         } else {
             self.session.run(self.all.pay, &[cents, cents, who[0], who[1], who[2]])?;
         }
-        let told = format!("{}    {}", warehouse[0].text(), district[0].text());
-        let columns = [who[2], who[1], who[0], place[1], place[0], cents, Text(&told)];
+        let seen = format!("{}    {}", warehouse[0].text(), district[0].text());
+        let columns = [who[2], who[1], who[0], place[1], place[0], cents, Text(&seen)];
         self.session.run(self.all.insert_history, &columns)?;
         self.session.run(self.all.commit, &[]).map(drop)
     }

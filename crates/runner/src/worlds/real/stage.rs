@@ -272,7 +272,7 @@ struct Guarded {
 }
 
 fn list(objections: &[host::Objection]) -> String {
-    let line = |it: &host::Objection| format!("  {} ({}); {}", it.what, it.why, it.mend);
+    let line = |it: &host::Objection| format!("  {} ({}); {}", it.what, it.why, it.fix);
     objections.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,4 +1,4 @@
-//! The clients of one job: started, waited for, sent home. Each is a thread, or a process of its
+//! The clients of one job: started, awaited, joined. Each is a thread, or a process of its
 //! own forked from us, which has an I/O context of its own, so that cfq and bfq tell it apart.
 
 use crate::board::{Board, Control, Page};
@@ -27,8 +27,8 @@ const STACK_BYTES: usize = 128 << 10;
 /// How often to look for processes that died: a system call for each.
 const LOOK_EVERY: Nanos = Nanos::from_millis(250);
 
-/// All that the clients of a job know.
-struct Orders {
+/// What every client of a job is started with.
+struct JobSpec {
     role: &'static str,
     job: Job,
     target: crate::target::Opening,
@@ -38,10 +38,10 @@ struct Orders {
 }
 
 /// The clients of one job.
-pub(crate) struct Crew {
+pub(crate) struct ClientHandles {
     pub job: Job,
     pub board: Arc<Board>,
-    hands: Hands,
+    tasks: Tasks,
     path: PathBuf,
     /// When processes were last looked at.
     looked: Nanos,
@@ -49,74 +49,74 @@ pub(crate) struct Crew {
     dead: Option<(usize, String)>,
 }
 
-enum Hands {
+enum Tasks {
     Threads(Vec<JoinHandle<()>>),
     /// Process ids; zero once waited for.
     Processes(Vec<libc::pid_t>),
 }
 
-impl Crew {
-    /// Starts the clients; they prepare, then wait until told to go.
-    pub fn gather(spec: &LoadSpec, role: &'static str, job: &Job) -> Result<Self, LoadError> {
+impl ClientHandles {
+    /// Starts the clients; they prepare, then wait for the start.
+    pub fn start(load: &LoadSpec, role: &'static str, job: &Job) -> Result<Self, LoadError> {
         let cannot = |client, error: io::Error| LoadError::Client {
             client,
             stage: Stage::Start,
             errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
         };
         let board = Arc::new(Board::new(job.clients as usize).map_err(|error| cannot(0, error))?);
-        let orders = Arc::new(Orders {
+        let spec = Arc::new(JobSpec {
             role,
             job: job.clone(),
-            target: spec.target.opening(),
-            blocks: spec.target.size.0 / job.block_size.0,
-            engine: spec.engine,
-            seed: spec.seed,
+            target: load.target.opening(),
+            blocks: load.target.size.0 / job.block_size.0,
+            engine: load.engine,
+            seed: load.seed,
         });
-        let hands = match job.client_kind {
-            ClientKind::Threads => Hands::Threads(Vec::new()),
-            ClientKind::Processes => Hands::Processes(Vec::new()),
+        let tasks = match job.client_kind {
+            ClientKind::Threads => Tasks::Threads(Vec::new()),
+            ClientKind::Processes => Tasks::Processes(Vec::new()),
         };
-        let mut crew = Crew {
+        let mut clients = ClientHandles {
             job: job.clone(),
             board,
-            hands,
-            path: spec.target.path.clone(),
+            tasks,
+            path: load.target.path.clone(),
             looked: Nanos::ZERO,
             dead: None,
         };
         for client in 0..job.clients as usize {
-            if let Err(error) = crew.start(client, &orders) {
-                crew.dismiss();
+            if let Err(error) = clients.spawn(client, &spec) {
+                clients.cancel();
                 return Err(cannot(client, error));
             }
         }
-        Ok(crew)
+        Ok(clients)
     }
 
-    fn start(&mut self, client: usize, orders: &Arc<Orders>) -> io::Result<()> {
-        match &mut self.hands {
-            Hands::Threads(threads) => {
-                let (orders, board) = (Arc::clone(orders), Arc::clone(&self.board));
+    fn spawn(&mut self, client: usize, spec: &Arc<JobSpec>) -> io::Result<()> {
+        match &mut self.tasks {
+            Tasks::Threads(threads) => {
+                let (spec, board) = (Arc::clone(spec), Arc::clone(&self.board));
                 let thread = std::thread::Builder::new()
-                    .name(format!("{}-{client}", &orders.role[..4]))
+                    .name(format!("{}-{client}", &spec.role[..4]))
                     .stack_size(STACK_BYTES)
-                    .spawn(move || live(&orders, &board, client, Cpu::of_thread))?;
+                    .spawn(move || client_main(&spec, &board, client, Cpu::of_thread))?;
                 threads.push(thread);
             }
-            Hands::Processes(pids) => {
+            Tasks::Processes(pids) => {
                 let board = &self.board;
-                let keep = orders.target.held();
+                let keep = spec.target.held();
                 pids.push(fork(|| {
                     close_all_but(keep);
-                    live(orders, board, client, Cpu::of_process);
+                    client_main(spec, board, client, Cpu::of_process);
                 })?);
             }
         }
         Ok(())
     }
 
-    /// How many clients gave up or are ready to begin.
-    pub fn gathered(&self) -> bool {
+    /// Whether every client gave up or is ready to begin.
+    pub fn ready(&self) -> bool {
         let control = self.board.control();
         control.ready.load(Relaxed) + control.failed.load(Relaxed) >= self.job.clients
     }
@@ -145,7 +145,7 @@ impl Crew {
 
     /// Notes a client process that ended without saying that it was done.
     fn look_for_dead(&mut self) {
-        let Hands::Processes(pids) = &mut self.hands else {
+        let Tasks::Processes(pids) = &mut self.tasks else {
             return;
         };
         let now = Monotonic.now();
@@ -180,22 +180,22 @@ impl Crew {
         self.board.pages().map(|page| page.drained.load(Relaxed)).sum()
     }
 
-    /// Sends home clients that were never told to go.
-    pub fn dismiss(&mut self) {
-        self.board.control().dismiss();
+    /// Ends clients that wait for the start, and joins them.
+    pub fn cancel(&mut self) {
+        self.board.control().cancel();
         self.join();
     }
 
     /// Waits for threads and processes that are done. Call only when all are, or about to be.
     pub fn join(&mut self) {
-        match &mut self.hands {
-            Hands::Threads(threads) => {
+        match &mut self.tasks {
+            Tasks::Threads(threads) => {
                 for thread in threads.drain(..) {
                     // A panic was a failure of that client, which its page tells.
                     let _ = thread.join();
                 }
             }
-            Hands::Processes(pids) => {
+            Tasks::Processes(pids) => {
                 for pid in pids.drain(..).filter(|pid| *pid != 0) {
                     // SAFETY: waits for a child of ours.
                     unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
@@ -207,9 +207,9 @@ impl Crew {
     /// Leaves clients behind that hang in the kernel: threads keep their memory; processes are
     /// killed as soon as the kernel lets go of them.
     pub fn abandon(&mut self) {
-        match &mut self.hands {
-            Hands::Threads(threads) => threads.clear(),
-            Hands::Processes(pids) => {
+        match &mut self.tasks {
+            Tasks::Threads(threads) => threads.clear(),
+            Tasks::Processes(pids) => {
                 for pid in pids.drain(..).filter(|pid| *pid != 0) {
                     // SAFETY: a child of ours that was not waited for, so the id is still its own.
                     unsafe { libc::kill(pid, libc::SIGKILL) };
@@ -260,12 +260,12 @@ fn close_all_but(keep: Option<RawFd>) {
     }
 }
 
-/// A client's life: prepare, wait, work, say so.
-fn live(orders: &Orders, board: &Board, client: usize, cpu: fn() -> Cpu) {
+/// A client from beginning to end: prepare, wait, work, report.
+fn client_main(spec: &JobSpec, board: &Board, client: usize, cpu: fn() -> Cpu) {
     let (control, page) = (board.control(), board.page(client));
     // Reported as done also when it panics: nobody must wait for it in vain.
     let _done = Done { control, page };
-    if let Err(failure) = prepare_and_work(orders, control, page, client as u32, cpu) {
+    if let Err(failure) = prepare_and_work(spec, control, page, client as u32, cpu) {
         page.fail(failure);
         control.failed.fetch_add(1, Relaxed);
     }
@@ -287,13 +287,13 @@ impl Drop for Done<'_> {
 }
 
 fn prepare_and_work(
-    orders: &Orders,
+    spec: &JobSpec,
     control: &Control,
     page: &Page,
     client: u32,
     cpu: fn() -> Cpu,
 ) -> Result<(), Failure> {
-    let Orders { role, job, engine, seed, .. } = orders;
+    let JobSpec { role, job, engine, seed, .. } = spec;
     let failed = |stage| {
         move |error: io::Error| Failure {
             stage,
@@ -313,8 +313,8 @@ fn prepare_and_work(
     let kinds = (job.pattern.reads(), job.pattern.writes());
     let buffers = Buffers::new(job.block_size.0, job.depth, kinds, &mut stream("data"))
         .map_err(failed(Stage::Allocate))?;
-    let begin = Begin { orders, control, page, client, cpu };
-    let open = || orders.target.open(job).map_err(failed(Stage::Open));
+    let begin = Begin { spec, control, page, client, cpu };
+    let open = || spec.target.open(job).map_err(failed(Stage::Open));
     match engine {
         EngineKind::Null => begin.work(Null::new(job.depth), buffers),
         EngineKind::Sync => begin.work(Sync::new(open()?), buffers),
@@ -331,7 +331,7 @@ fn prepare_and_work(
 }
 
 struct Begin<'a> {
-    orders: &'a Orders,
+    spec: &'a JobSpec,
     control: &'a Control,
     page: &'a Page,
     client: u32,
@@ -340,7 +340,7 @@ struct Begin<'a> {
 
 impl Begin<'_> {
     fn work(self, engine: impl Engine, buffers: Buffers) -> Result<(), Failure> {
-        let Orders { role, job, blocks, seed, .. } = self.orders;
+        let JobSpec { role, job, blocks, seed, .. } = self.spec;
         let client = (self.client, job.clients);
         let stream = |what| Stream::new(*seed, &format!("{role} client {} {what}", self.client));
         let offsets = Offsets::new(job.pattern, client, *blocks, stream("offsets"));
