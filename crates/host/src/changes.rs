@@ -276,8 +276,8 @@ impl Changes {
 impl Drop for Changes {
     fn drop(&mut self) {
         if !self.finished {
-            // Nobody is left to tell; what fails stays in the journal, for the next start.
-            let _told_by_the_journal = self.put_back();
+            // A destructor can report nothing: what fails stays in the journal, for the next start.
+            let _in_the_journal = self.put_back();
         }
     }
 }

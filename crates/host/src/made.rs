@@ -234,8 +234,8 @@ fn detach_loop(host: &Host, index: u32, id: FileId, file: &Path) -> Outcome {
     }
     // While we hold it open the kernel only promises, and lets go with the last close: until then
     // nobody else gets a device of this number, whose filesystem would be taken for one of ours.
-    if let Err(why) = server::leave_dead_device(host, &device, index, file) {
-        return Outcome::failed(why);
+    if let Err(outcome) = server::leave_dead_device(host, &device, index, file) {
+        return outcome;
     }
     drop(device);
     let begun = Instant::now();

@@ -1,7 +1,7 @@
 //! Devices whose data a process of ours serves, and what to do about what stands on them when that
 //! process has died.
 
-use crate::{DeviceNumber, Host, loop_ioctl::node, mounts::mounts};
+use crate::{DeviceNumber, Host, Outcome, loop_ioctl::node, mounts::mounts};
 use rustix::{
     io::Errno,
     mount::{UnmountFlags, unmount},
@@ -24,24 +24,24 @@ pub(crate) fn leave_dead_device(
     device: &File,
     index: u32,
     file: &Path,
-) -> Result<(), String> {
+) -> Result<(), Outcome> {
     if !server_is_gone(file) {
         return Ok(());
     }
     let node = node(index);
     let Ok(meta) = device.metadata() else { return Ok(()) };
     let number = DeviceNumber::from_raw(meta.rdev());
-    let all = mounts(host).map_err(|error| error.to_string())?;
+    let all = mounts(host).map_err(|error| Outcome::failed(error.to_string()))?;
     for mount in all.iter().rev() {
         if mount.device != number && Path::new(&mount.source) != node {
             continue;
         }
         // Whoever is in it keeps what they have open; the device goes when they close it.
         if let Err(error) = unmount(&mount.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
-            return Err(format!(
+            return Err(Outcome::failed(format!(
                 "{} is mounted from it, and its server has died; it cannot be unmounted: {error}",
                 mount.point.display()
-            ));
+            )));
         }
     }
     Ok(())

@@ -130,7 +130,7 @@ pub(crate) fn unmake(host: &Host, known: Known) -> Outcome {
             Ok(true) => found = Outcome::Done,
             // Another has its number now: ours is gone.
             Ok(false) => {}
-            Err(why) => return Outcome::failed(why),
+            Err(outcome) => return outcome,
         }
     }
     match end_process(host, known.pid, known.started_ticks) {
@@ -143,14 +143,18 @@ fn take_away(
     host: &Host,
     known: Known,
     alive: &dyn Fn() -> bool,
-) -> std::result::Result<bool, String> {
+) -> std::result::Result<bool, Outcome> {
     let cannot = |what: &str| {
         let node = node(known.index);
         let what = what.to_owned();
-        move |error: io::Error| format!("cannot {what} {}: {error}", node.display())
+        move |error: io::Error| {
+            Outcome::failed(format!("cannot {what} {}: {error}", node.display()))
+        }
     };
-    let mut control = Control::open()
-        .map_err(|error| format!("cannot open {CONTROL}: {error} (is ublk_drv still loaded?)"))?;
+    let mut control = Control::open().map_err(|error| {
+        let why = format!("cannot open {CONTROL}: {error} (is ublk_drv still loaded?)");
+        Outcome::failed(why)
+    })?;
     match control.token(known.index) {
         Ok(token) if token == known.token => {}
         Ok(_) => return Ok(false),
@@ -171,16 +175,16 @@ fn take_away(
     while alive() && begun.elapsed() < PATIENCE {
         sleep(Duration::from_millis(10));
     }
-    if let Outcome::Failed { why } = end_process(host, known.pid, known.started_ticks) {
-        return Err(why);
+    let ended = end_process(host, known.pid, known.started_ticks);
+    if matches!(ended, Outcome::Failed { .. }) {
+        return Err(ended);
     }
     match control.delete(known.index, PATIENCE) {
         Ok(()) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::ETIME) => {
-            Err("its data can no longer be reached, and something still has it open (see lsof and \
-             findmnt); the kernel frees its number when that closes it"
-                .to_owned())
-        }
+        Err(error) if error.raw_os_error() == Some(libc::ETIME) => Err(Outcome::failed(
+            "its data can no longer be reached, and something still has it open (see lsof and \
+                 findmnt); the kernel frees its number when that closes it",
+        )),
         Err(_) if !is_there(host, known.index) => Ok(true),
         Err(error) => Err(cannot("delete")(error)),
     }
@@ -188,7 +192,7 @@ fn take_away(
 
 /// Opens a device for ourselves alone: no filesystem, swap, array or volume is on it, in any
 /// namespace, and none can be put on it while it is held. Who only has it open is waited for.
-fn hold_alone(host: &Host, node: &Path) -> std::result::Result<Option<File>, String> {
+fn hold_alone(host: &Host, node: &Path) -> std::result::Result<Option<File>, Outcome> {
     let begun = Instant::now();
     loop {
         let users = match try_exclusively(node, false) {
@@ -197,14 +201,16 @@ fn hold_alone(host: &Host, node: &Path) -> std::result::Result<Option<File>, Str
                 return Ok(None);
             }
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => mounted_from(host, node),
-            Err(error) => return Err(format!("cannot open {}: {error}", node.display())),
+            Err(error) => {
+                return Err(Outcome::failed(format!("cannot open {}: {error}", node.display())));
+            }
             Ok(file) => match opened_by(host, node) {
                 None => return Ok(Some(file)),
                 Some(user) => user,
             },
         };
         if begun.elapsed() > PATIENCE {
-            return Err(users);
+            return Err(Outcome::failed(users));
         }
         sleep(Duration::from_millis(20));
     }
@@ -256,19 +262,19 @@ fn family(host: &Host, node: &Path) -> Vec<DeviceNumber> {
 
 /// Unmounts what is mounted from a device whose server has died: every access to it fails, so there
 /// is nothing in it that could still be lost, and it holds the device.
-fn leave_dead(host: &Host, index: u32) -> std::result::Result<(), String> {
+fn leave_dead(host: &Host, index: u32) -> std::result::Result<(), Outcome> {
     let node = node(index);
-    let all = mounts(host).map_err(|error| error.to_string())?;
+    let all = mounts(host).map_err(|error| Outcome::failed(error.to_string()))?;
     for mount in all.iter().rev() {
         if !mount.stands_on(&node) {
             continue;
         }
         // Whoever is in it keeps what they have open; the device goes when they close it.
         if let Err(error) = unmount(&mount.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
-            return Err(format!(
+            return Err(Outcome::failed(format!(
                 "{} is mounted from it, and its server has died; it cannot be unmounted: {error}",
                 mount.point.display()
-            ));
+            )));
         }
     }
     Ok(())

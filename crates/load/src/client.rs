@@ -196,7 +196,9 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
                 (Action::Write, self.buffers.write_from(slot))
             };
             let operation = Operation { action, offset, buffer, length: self.block_size };
-            self.engine.submit(operation, slot);
+            // SAFETY: the slot was free, so its buffer is in no operation; `work` keeps all buffers
+            // until every operation has been reaped.
+            unsafe { self.engine.submit(operation, slot) };
         }
     }
 
@@ -246,7 +248,9 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
         self.writes_since_sync = 0;
         self.slots[slot as usize].syncing = Some(now);
         let nothing = std::ptr::null_mut();
-        self.engine.submit(Operation { action, offset: 0, buffer: nothing, length: 0 }, slot);
+        let operation = Operation { action, offset: 0, buffer: nothing, length: 0 };
+        // SAFETY: such a call has no buffer.
+        unsafe { self.engine.submit(operation, slot) };
         true
     }
 

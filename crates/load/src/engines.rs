@@ -39,7 +39,12 @@ pub(crate) struct Done {
 pub(crate) trait Engine {
     /// Starts an operation, or does it. A slot has one operation at a time, so an engine made for
     /// a depth is never full.
-    fn submit(&mut self, operation: Operation, slot: u32);
+    ///
+    /// # Safety
+    ///
+    /// A read or a write has a buffer of `length` bytes that stays valid, and that nothing else uses,
+    /// until the operation has been reaped.
+    unsafe fn submit(&mut self, operation: Operation, slot: u32);
 
     /// Waits until an operation is done or, with one, until the timeout has passed; all that are
     /// done are appended.

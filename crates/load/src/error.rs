@@ -1,6 +1,6 @@
 //! What can go wrong, and what to do about it.
 
-use std::{io, path::PathBuf};
+use std::{io, path::PathBuf, process::ExitStatus};
 use units::{Bytes, Nanos};
 
 /// Why there is no measurement, or no laid-out file.
@@ -119,13 +119,51 @@ pub enum LoadError {
     )]
     NoFio,
     /// fio failed, or printed what was not understood.
-    #[error("fio {what}{}", if .output.is_empty() { String::new() } else {
+    #[error("fio {problem}{}", if .output.is_empty() { String::new() } else {
         format!(":\n{}", .output) })]
     Fio {
         /// What went wrong.
-        what: String,
+        problem: FioProblem,
         /// The end of what it printed.
         output: String,
+    },
+}
+
+/// What went wrong with fio.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FioProblem {
+    /// It could not be run.
+    #[error("cannot be run: {0}")]
+    NotRun(String),
+    /// It ended with an error of its own.
+    #[error("ended with {0}")]
+    Ended(ExitStatus),
+    /// It gave a job up.
+    #[error(
+        "stopped the {role} job after an error: {} ({}); the kernel's log (dmesg) may say more",
+        errno_name(*errno),
+        io::Error::from_raw_os_error(*errno)
+    )]
+    JobStopped {
+        /// `measured` or `background`.
+        role: String,
+        /// The kernel's error.
+        errno: i32,
+    },
+    /// It printed no results.
+    #[error("printed no results")]
+    NoResults,
+    /// It completed nothing in the measured span.
+    #[error("completed no operation")]
+    NoOperation,
+    /// Operations moved fewer bytes than asked.
+    #[error(
+        "counted about {count} operations that moved fewer bytes than asked: the target shrank or \
+         disappeared; the kernel's log (dmesg) may say why"
+    )]
+    Short {
+        /// About how many.
+        count: u64,
     },
 }
 

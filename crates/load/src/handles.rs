@@ -319,8 +319,9 @@ fn prepare_and_work(
         EngineKind::Null => begin.work(Null::new(job.depth), buffers),
         EngineKind::Sync => begin.work(Sync::new(open()?), buffers),
         EngineKind::IoUring => {
-            let ring =
-                Ring::new(open()?, job.depth, &buffers, number).map_err(failed(Stage::Engine))?;
+            // SAFETY: the client takes both, and drops the buffers after the ring or never.
+            let ring = unsafe { Ring::new(open()?, job.depth, &buffers, number) }
+                .map_err(failed(Stage::Engine))?;
             begin.work(ring, buffers)
         }
         // Runs as a child of its own, never as a client of ours.

@@ -25,7 +25,7 @@ mod run;
 mod spec;
 mod target;
 
-pub use error::{LoadError, Stage};
+pub use error::{FioProblem, LoadError, Stage};
 pub use forget::forget_cached;
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use run::run;

@@ -31,7 +31,7 @@ struct Server {
 }
 
 impl Engine for Server {
-    fn submit(&mut self, operation: Operation, slot: u32) {
+    unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let mut done_at = self.time.0.get().max(self.free_at) + self.service;
         if done_at > self.stall.start && done_at <= self.stall.end + self.service {
             done_at = self.stall.end + self.service;

@@ -9,7 +9,7 @@ mod job_file;
 mod output;
 
 use crate::clock::{Clock, Monotonic};
-use crate::error::LoadError;
+use crate::error::{FioProblem, LoadError};
 use crate::spec::LoadSpec;
 use output::{Document, Reader};
 use record::{Measurement, Second, Warning};
@@ -52,12 +52,12 @@ pub(crate) fn run(
     if stopped && Monotonic.now() <= progress.began + spec.warmup {
         return Err(LoadError::Stopped);
     }
-    let failed = |what: String| LoadError::Fio { what, output: tail(&complaint) };
+    let failed = |problem| LoadError::Fio { problem, output: tail(&complaint) };
     if !status.success() && !stopped {
         let why = progress.last.as_ref().and_then(Document::failure);
-        return Err(failed(why.unwrap_or_else(|| format!("ended with {status}"))));
+        return Err(failed(why.unwrap_or(FioProblem::Ended(status))));
     }
-    let last = progress.last.ok_or_else(|| failed("printed no results".to_owned()))?;
+    let last = progress.last.ok_or_else(|| failed(FioProblem::NoResults))?;
     let mut measurement = last.measurement(spec).map_err(failed)?;
     measurement.seconds = progress.seconds;
     let span = measurement.span;
@@ -91,7 +91,10 @@ impl Fio {
     fn start(job: &str, each_second: bool) -> Result<Self, LoadError> {
         let failed = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => LoadError::NoFio,
-            _ => LoadError::Fio { what: format!("cannot be run: {error}"), output: String::new() },
+            _ => LoadError::Fio {
+                problem: FioProblem::NotRun(error.to_string()),
+                output: String::new(),
+            },
         };
         let mut command = Command::new("fio");
         command.args(["--output-format=json+", "--eta=never"]);

@@ -30,8 +30,17 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// A ring for `depth` operations on `file`. `priority` is the kernel's number for an I/O
-    /// priority, 0 for what the thread has. `buffers` must outlive the ring.
-    pub fn new(file: OwnedFd, depth: u32, buffers: &Buffers, priority: u16) -> io::Result<Self> {
+    /// priority, 0 for what the thread has.
+    ///
+    /// # Safety
+    ///
+    /// `buffers` must outlive the ring: the kernel may write into them as long as it exists.
+    pub unsafe fn new(
+        file: OwnedFd,
+        depth: u32,
+        buffers: &Buffers,
+        priority: u16,
+    ) -> io::Result<Self> {
         let ring = build(depth)?;
         if !ring.params().is_feature_ext_arg() {
             // Waiting with a timeout came with Linux 5.11; without it no rate can be offered.
@@ -83,10 +92,10 @@ fn build(depth: u32) -> io::Result<IoUring> {
 
 impl Engine for Ring {
     #[inline]
-    fn submit(&mut self, operation: Operation, slot: u32) {
+    unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let entry = self.entry(operation).user_data(slot.into());
-        // SAFETY: buffer and file live until the operation is done; the ring has an entry for
-        // every slot, so pushing cannot fail.
+        // SAFETY: the caller keeps the buffer, and the ring its file, until the operation is done;
+        // the ring has an entry for every slot, so pushing cannot fail.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         debug_assert!(pushed.is_ok());
         self.prepared += 1;

@@ -17,7 +17,7 @@ impl Null {
 
 impl Engine for Null {
     #[inline]
-    fn submit(&mut self, operation: Operation, slot: u32) {
+    unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let result = match operation.action {
             Action::Read | Action::Write => operation.length as i32,
             Action::Fsync | Action::Fdatasync => 0,

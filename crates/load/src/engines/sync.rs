@@ -20,11 +20,11 @@ impl Sync {
 }
 
 impl Engine for Sync {
-    fn submit(&mut self, operation: Operation, slot: u32) {
+    unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let Operation { action, offset, buffer, length } = operation;
         let (fd, offset, length) = (self.file.as_raw_fd(), offset as i64, length as usize);
         let result = loop {
-            // SAFETY: the buffer is of `length` bytes and the driver leaves it alone meanwhile.
+            // SAFETY: the caller promises a buffer of `length` bytes that nothing else uses.
             let result = unsafe {
                 match action {
                     Action::Read => libc::pread(fd, buffer.cast(), length, offset),

@@ -2,7 +2,7 @@
 //! at the end.
 
 use crate::bank::Tally;
-use crate::error::errno_name;
+use crate::error::FioProblem;
 use crate::spec::LoadSpec;
 use record::{
     ClientShare, GeneratorCost, Histogram, JobMeasurement, Measurement, OperationMeasurement,
@@ -160,24 +160,19 @@ impl Document {
     }
 
     /// What made fio give a job up.
-    pub fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<FioProblem> {
         let failed = self.jobs.iter().find(|client| client.error != 0)?;
-        let (role, error) = (&failed.jobname, failed.error);
-        Some(format!(
-            "stopped the {role} job after an error: {} ({}); the kernel's log (dmesg) may say more",
-            errno_name(error),
-            std::io::Error::from_raw_os_error(error)
-        ))
+        Some(FioProblem::JobStopped { role: failed.jobname.clone(), errno: failed.error })
     }
 
     /// The last report as a measurement, or what is wrong with it.
-    pub fn measurement(&self, spec: &LoadSpec) -> Result<Measurement, String> {
+    pub fn measurement(&self, spec: &LoadSpec) -> Result<Measurement, FioProblem> {
         if let Some(failure) = self.failure() {
             return Err(failure);
         }
         let job = measured_job(self.clients("measured"));
         if job.operations() == 0 {
-            return Err("completed no operation".to_owned());
+            return Err(FioProblem::NoOperation);
         }
         refuse_short(&job, &spec.workload.job)?;
         let span = self.runtime();
@@ -211,14 +206,11 @@ impl Document {
 /// fio counts a read that moved nothing, as beyond the end of a device that shrank or disappeared, as
 /// an operation: seen with 3.33, half a million a second from a device that was gone. The few by which
 /// its counts differ otherwise were in flight when the warm-up ended.
-fn refuse_short(measured: &JobMeasurement, job: &Job) -> Result<(), String> {
+fn refuse_short(measured: &JobMeasurement, job: &Job) -> Result<(), FioProblem> {
     let whole = measured.bytes().0 / job.block_size.0;
     let in_flight = 2 * u64::from(job.clients) * u64::from(job.depth);
     match measured.operations().saturating_sub(whole) {
-        short if short > in_flight => Err(format!(
-            "counted about {short} operations that moved fewer bytes than asked: the target shrank \
-             or disappeared; the kernel's log (dmesg) may say why"
-        )),
+        short if short > in_flight => Err(FioProblem::Short { count: short }),
         _ => Ok(()),
     }
 }
