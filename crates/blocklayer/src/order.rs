@@ -1,4 +1,4 @@
-//! Orders that schedulers keep requests in: by arrival, and by sector.
+//! The orders in which schedulers keep requests: by arrival, and by sector.
 
 use crate::requests::{NONE, Rq};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ impl Fifo {
         self.len -= 1;
     }
 
-    /// `into` takes the place of `gone`, which leaves; `into` leaves its own.
+    /// Removes `gone`, and moves `into` to its position.
     pub fn replace(&mut self, links: &mut Links, into: Rq, gone: Rq) {
         self.remove(links, into);
         let (before, after) = links.0[gone as usize];
@@ -82,8 +82,8 @@ impl Fifo {
     }
 }
 
-/// Requests by their first sector. Sector and name share a key of 64 bits, 40 and 24 of them: a
-/// large queue is searched at the pace of memory, so its tree is kept small.
+/// Requests by their first sector. Sector and request share a key of 64 bits, 40 and 24 of them: searching a
+/// large queue is bound by memory, so its tree is kept small.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted(BTreeSet<u64>);
 

@@ -1,4 +1,4 @@
-//! What passes between a device model and whoever drives it: requests, completions, and the trait.
+//! The interface of a device model: requests, completions, and the trait.
 
 use units::{Nanos, Sectors};
 
@@ -9,7 +9,7 @@ pub enum Op {
     Read,
     /// Bring data to the device; see [`Request::fua`] for when it counts as done.
     Write,
-    /// Put on the medium whatever was acknowledged before. `start` and `count` are ignored.
+    /// Put all acknowledged writes on the medium. `start` and `count` are ignored.
     Flush,
     /// The data is no longer needed (TRIM, UNMAP).
     Discard,
@@ -18,9 +18,9 @@ pub enum Op {
 /// One request, in 512-byte sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it; it comes back in the completion. Unique among those outstanding.
+    /// The caller's id for it, returned in the completion. Unique among outstanding requests.
     pub id: u64,
-    /// What to do.
+    /// The operation.
     pub op: Op,
     /// The first sector.
     pub start: Sectors,
@@ -53,7 +53,7 @@ impl Request {
     }
 }
 
-/// Why a request took the time it took, at the coarsest.
+/// What served a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// Served by the cache or the electronics alone.
@@ -73,13 +73,13 @@ pub struct Completion {
     pub submitted: Nanos,
     /// When the device began to work on it alone: the command's overhead, then seek and transfer.
     pub began: Nanos,
-    /// When it was done, by the model's own time: never later because the caller came late.
+    /// When it completed, in the model's time, independent of when the caller advanced it.
     pub at: Nanos,
     /// What served it.
     pub path: Path,
 }
 
-/// What can be seen from outside at a moment, for reports and pictures. Cheap to make.
+/// A device's externally visible state, for reports and pictures. Cheap to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct View {
     /// Requests submitted and not yet complete.
@@ -109,14 +109,13 @@ pub trait Device: std::fmt::Debug + Send {
     fn submit(&mut self, request: Request, now: Nanos);
     /// When something next happens inside; None when it is idle with nothing to do.
     fn next_event(&self) -> Option<Nanos>;
-    /// Lets the model run until `now`, and adds to `done` the requests that completed, in the order
-    /// of their completion.
+    /// Runs the model until `now`, and adds completed requests to `done`, in the order of completion.
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>);
     /// How many requests the device itself sees at once (tags).
     fn queue_depth(&self) -> u32;
-    /// How much it stores.
+    /// Its capacity.
     fn capacity(&self) -> Sectors;
-    /// A look at it from outside.
+    /// Its externally visible state.
     fn view(&self) -> View;
     /// The cylinder of each head arm, drive by drive; empty where nothing moves.
     fn heads(&self) -> Vec<u32> {

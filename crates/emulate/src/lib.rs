@@ -13,6 +13,7 @@
 mod clock;
 mod data;
 mod emulation;
+mod error;
 mod filesystem;
 mod fuse;
 mod lateness;
@@ -29,9 +30,9 @@ mod ublk;
 
 pub use data::Place;
 pub use emulation::{
-    DataFileError, DataPlace, EmulateError, Emulation, Lost, Wanted, default_nr_requests,
-    default_scheduler, size_of,
+    DataPlace, Emulation, Wanted, default_nr_requests, default_scheduler, size_of,
 };
+pub use error::{DataFileError, EmulateError, Lost};
 pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, Requests, TooLate};
 pub use protocol::ServerStats;
 pub use server::{SERVER_VERB, preempted_share, processor_share, serve};

@@ -1,6 +1,6 @@
 //! The transports between the kernel and a server, and which one a host has.
 
-use crate::EmulateError;
+use crate::error::EmulateError;
 use host::{Host, UBLK_TAGS_MAX, fuse_uring_missing, ublk_missing};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::Path, str::FromStr};

@@ -78,7 +78,7 @@ pub(crate) struct Kyber {
     batching: u32,
     check_at: Nanos,
     async_limit: u32,
-    /// Writes that somebody waits for are not limited: before 6.17 or 6.18.
+    /// Synchronous writes are not limited, before 6.17 or 6.18.
     spares_sync: bool,
 }
 
@@ -256,7 +256,7 @@ mod tests {
         let mut kyber = Kyber::new(&config);
         // All is well: nothing changes.
         assert_eq!(window(&mut kyber, (0.4, 0.4), (5.0, 5.0), 100), [256, 128]);
-        // Writes miss 10 ms: whoever has it easy makes room.
+        // Writes miss their target of 10 ms: domains that meet theirs give way.
         assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 200), [64, 128]);
         assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 300), [16, 128]);
         // The device is well again, but reads now wait for tokens: they get more.
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_somebody_waits_for_are_limited_from_6_18_on() {
+    fn synchronous_writes_are_limited_since_6_18() {
         for (kernel, sync_writes) in [(Kernel::V6_12, u32::MAX), (Kernel::V6_18, 48)] {
             let config = Config::new(kernel, 32).with_scheduler("kyber").resolve().unwrap();
             let kyber = Kyber::new(&config);

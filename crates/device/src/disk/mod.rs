@@ -328,7 +328,7 @@ impl Disk {
                 let at = began + u64::from(self.spec.overheads.write_hit.read_ns);
                 self.electronics_free = at;
                 self.complete(&pending, began, at, true);
-                // What it dropped may have been in somebody's way.
+                // A dropped segment may have blocked another request.
                 self.take_stalled(now);
                 self.check_flushes(now);
             }

@@ -60,10 +60,10 @@ pub fn import(files: &DriveFiles, wanted: Option<&str>) -> Result<Imported, Driv
 
 /// Where the file counts other blocks than its layout holds. The layout decides, as the manual says.
 fn other_capacity(model: &Reader<'_>, spec: &DiskSpec) -> Result<Option<String>, DriveFileError> {
-    let told = model.optional("Block count")?.unwrap_or(0.0);
+    let stated = model.optional("Block count")?.unwrap_or(0.0);
     let holds = Geometry::new(&spec.geometry).map_or(0, |geometry| geometry.capacity());
-    Ok((told > 0.0 && told != holds as f64).then(|| {
-        format!("'Block count = {told}', and the layout holds {holds}: so does the drive")
+    Ok((stated > 0.0 && stated != holds as f64).then(|| {
+        format!("'Block count = {stated}', and the layout holds {holds}: so does the drive")
     }))
 }
 
@@ -247,7 +247,7 @@ fn policy(scheduler: &Reader<'_>) -> Result<Policy, DriveFileError> {
         2 | 5 => Policy::Look,
         3 | 6 => Policy::CLook,
         4 | 7 => Policy::ShortestSeek,
-        // The manual allows codes up to 21; what those from 9 on are taken for is told.
+        // The manual allows codes up to 21; a note says what those from 9 on are read as.
         8..=21 => Policy::ShortestPositioning,
         code => {
             let known = "expected 1 FCFS, 2 or 5 elevator, 3 or 6 cyclic, 4 or 7 shortest seek, \

@@ -1,4 +1,4 @@
-//! System calls past the page cache, and those that make data durable.
+//! Direct I/O, and system calls that make data durable.
 
 use super::write_back::{Mode, WriteOut};
 use super::{BY_SYNC, Frame, Machine, Step, TaskId};
@@ -9,11 +9,11 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadCall {
     pub file: u16,
-    /// The page that is next.
+    /// The next page.
     pub page: u32,
-    /// The first page that is not asked for.
+    /// The first page after the requested ones.
     pub end: u32,
-    /// The page was found already; it is there once its run is over.
+    /// The page was looked up already; it is in memory once its run ends.
     pub counted: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct WriteCall {
     pub stage: WriteStage,
 }
 
-/// How far a write is.
+/// The stage of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum WriteStage {
     #[default]
@@ -42,7 +42,7 @@ impl WriteCall {
     }
 }
 
-/// A read or write past the page cache, in sectors of the file.
+/// A direct read or write, in sectors of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DirectCall {
     pub op: Op,
@@ -53,7 +53,7 @@ pub(crate) struct DirectCall {
     pub stage: DirectStage,
 }
 
-/// How far it is.
+/// The stage of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum DirectStage {
     #[default]
@@ -66,13 +66,13 @@ pub(crate) enum DirectStage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SyncCall {
     pub file: u16,
-    /// fdatasync: an overwrite's new times need not be durable.
+    /// fdatasync: new timestamps need not be durable.
     pub data_only: bool,
     pub began: Nanos,
     pub stage: SyncStage,
 }
 
-/// How far it is.
+/// The stage of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncStage {
     Begin,
@@ -127,8 +127,8 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Writes what is dirty, waits for all that is on its way, and then for the journal or the
-    /// device's cache.
+    /// Writes dirty pages, waits for all pages under write-back, and then for the journal or a flush of the
+    /// device.
     pub(super) fn sync(&mut self, id: TaskId, mut call: SyncCall) -> Step {
         match call.stage {
             SyncStage::Begin => {
@@ -146,7 +146,7 @@ impl<D: Device + ?Sized> Machine<D> {
             }
             SyncStage::Waited => {
                 if self.rules.journal.is_some() && !call.data_only {
-                    // Its commit flushes the device, where barriers are on.
+                    // Its commit flushes the device, if barriers are on.
                     call.stage = SyncStage::Flushed;
                     self.ask_for_commit(id);
                     return Step::Wait(Frame::Sync(call));

@@ -1,4 +1,4 @@
-//! Files: where their pages lie on the device, which are dirty, and who may write.
+//! Files: the layout of their pages on the device, dirty pages, and the inode's lock.
 
 use crate::cache::{PAGE_SECTORS, PageSet};
 use crate::machine::TaskId;
@@ -6,34 +6,34 @@ use crate::stack::JOURNAL;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Where a file's pages lie.
+/// The layout of a file's pages on the device.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// One after the other from the device's start; with a filesystem, around the journal.
+    /// Contiguous from the device's start; with a filesystem, around the journal.
     Whole {
         /// Where the journal begins.
         journal: Option<u64>,
     },
-    /// In extents of [`EXTENT`] sectors, taken as the file grows.
+    /// In extents of [`EXTENT`] sectors, allocated as the file grows.
     Extents(Vec<u64>),
 }
 
-/// A growing file takes this much at once: an assumption; files that grow side by side interleave.
+/// A growing file allocates this much at once; files that grow at the same time interleave. Assumed.
 pub(crate) const EXTENT: u64 = 8 * 2048;
 
 /// A file, or the raw device.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     pub place: Place,
-    /// Pages that have been laid out; a page beyond is new and is never read.
+    /// Allocated pages; a page beyond is new and is never read.
     pub pages: u64,
-    /// Dirty pages, but those that are on their way.
+    /// Dirty pages that are not under write-back.
     pub dirty: PageSet,
-    /// Pages that are dirty again while they are on their way to the device, or come from it.
+    /// Pages dirtied again while under write-back, or while being read.
     pub rewritten: PageSet,
-    /// Since when it has dirty pages.
+    /// Since when it has had dirty pages.
     pub dirtied: Option<Nanos>,
-    /// Where write-back goes on: it sweeps the file again and again.
+    /// Where write-back continues its sweep.
     pub cursor: u32,
     pub lock: Lock,
 }
@@ -51,12 +51,12 @@ impl File {
         }
     }
 
-    /// Whether there is anything to write back, now or when it has come back from the device.
+    /// Whether there is anything to write back, now or after the present write-back.
     pub fn has_dirty(&self) -> bool {
         !self.dirty.is_empty() || !self.rewritten.is_empty()
     }
 
-    /// An empty file that takes extents as it grows.
+    /// An empty file that allocates extents as it grows.
     pub fn growing() -> Self {
         File::new(Place::Extents(Vec::new()), 0)
     }
@@ -71,7 +71,7 @@ impl File {
         }
     }
 
-    /// How many sectors from there lie together.
+    /// How many sectors from there are contiguous.
     pub fn together(&self, sector: u64) -> u64 {
         match &self.place {
             Place::Whole { journal: Some(journal) } if sector < *journal => *journal - sector,
@@ -85,7 +85,7 @@ impl File {
         (self.together(u64::from(page) * PAGE_SECTORS) / PAGE_SECTORS).max(1)
     }
 
-    /// Lays the file out up to and with `page`; `free` is where free space begins.
+    /// Allocates the file up to and including `page`; `free` is where free space begins.
     pub fn grow(&mut self, page: u32, free: &mut u64) {
         self.pages = self.pages.max(u64::from(page) + 1);
         if let Place::Extents(extents) = &mut self.place {
@@ -105,7 +105,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Takes it, or lines up: then it is given when the task is woken.
+    /// Takes the lock, or queues the task, which has the lock when it is woken.
     pub fn take(&mut self, task: TaskId) -> bool {
         if self.held {
             self.waiting.push_back(task);
@@ -115,7 +115,7 @@ impl Lock {
         true
     }
 
-    /// Lets go, and says who has it now.
+    /// Releases the lock, and returns the task that has it now.
     pub fn release(&mut self) -> Option<TaskId> {
         let next = self.waiting.pop_front();
         self.held = next.is_some();

@@ -8,20 +8,20 @@ use device::{Device, Op};
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// How far a commit is.
+/// The stage of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// Nothing runs: until somebody asks, or the interval is over.
+    /// No commit runs, until one is requested or the interval ends.
     Idle,
-    /// Data goes before metadata: the next of the list.
+    /// Data before metadata: writes the next page of the list.
     Data(u32),
-    /// The data that was sent is waited for.
+    /// Waits for the data that was submitted.
     DataSent,
-    /// The transaction's blocks are on their way.
+    /// Waits for the transaction's blocks.
     Blocks,
-    /// What lies before the record is made durable.
+    /// Makes everything before the record durable.
     Flushed,
-    /// The record is written, and all is done.
+    /// Waits for the commit record.
     Record,
 }
 
@@ -30,21 +30,21 @@ pub(crate) enum Commit {
 pub(crate) struct Journal {
     rules: Option<JournalRules>,
     pub task: TaskId,
-    /// Where it lies, how large it is, and where its head is.
+    /// Where it starts, its size, and where its head is.
     start: u64,
     sectors: u64,
     head: u64,
     /// The number of the running transaction, from 1.
     running: u32,
-    /// Whether anything belongs to it.
+    /// Whether it contains anything.
     any: bool,
     /// Its data pages, in the order in which they were first written to.
     data: Vec<(u16, u32)>,
-    /// The same of the one that commits.
+    /// The same of the committing transaction.
     committing: Vec<(u16, u32)>,
     /// Whether a commit runs.
     busy: bool,
-    /// The last that was asked for.
+    /// The last transaction whose commit was requested.
     asked: u32,
     waiters: VecDeque<(u32, TaskId)>,
     due: Option<Nanos>,
@@ -77,7 +77,7 @@ impl Journal {
         self.busy && transaction != 0 && transaction + 1 == self.running
     }
 
-    /// The transaction that a page which was written to joins, if it is not in it yet.
+    /// Adds a page that was written to to the running transaction.
     #[inline]
     pub fn orders(&mut self, page: &Page) -> Option<u32> {
         if !self.rules.is_some_and(|rules| rules.orders_data) || page.transaction == self.running {
@@ -87,7 +87,7 @@ impl Journal {
         Some(self.running)
     }
 
-    /// Something was changed.
+    /// Metadata changed.
     #[inline]
     pub fn touched(&mut self) {
         self.any = true;
@@ -95,7 +95,7 @@ impl Journal {
 }
 
 impl<D: Device + ?Sized> Machine<D> {
-    /// What has happened so far is to be committed: `task` is woken then.
+    /// Requests a commit of everything so far; `task` is woken after it.
     pub(super) fn ask_for_commit(&mut self, task: TaskId) {
         let journal = &mut self.journal;
         journal.any = true;
@@ -186,7 +186,7 @@ impl<D: Device + ?Sized> Machine<D> {
                         return Step::Again(Frame::Commit(Commit::Data(at)));
                     }
                 }
-                // Somebody else has sent it: it is waited for as well.
+                // Under write-back by another task: waits for it as well.
                 (Some(run), false) if !page.reading => self.wait_for_run(id, run),
                 _ => {}
             }
@@ -197,7 +197,7 @@ impl<D: Device + ?Sized> Machine<D> {
 }
 
 impl Journal {
-    /// Room for so many sectors at the head, which goes round.
+    /// Allocates sectors at the head of the circular journal.
     fn take_space(&mut self, sectors: u64) -> (u64, u64) {
         if self.head + sectors > self.sectors {
             self.head = 0;

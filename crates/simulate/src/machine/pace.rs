@@ -1,4 +1,4 @@
-//! Holding writers back while too much is dirty.
+//! Throttling writers while too much is dirty.
 
 use super::write_back::{Mode, WriteOut};
 use super::{BY_WRITER, Frame, Machine, Step, TaskId};
@@ -6,12 +6,12 @@ use blocklayer::Kernel;
 use device::Device;
 use units::Nanos;
 
-/// How fast pages were written of late, from 3.2 on.
+/// How fast pages were written recently; since Linux 3.2.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// Pages written since the beginning.
     pub written: u64,
-    /// Pages a second, smoothed.
+    /// Pages per second, smoothed.
     rate: f64,
     /// Tasks that write.
     dirtiers: f64,
@@ -20,24 +20,24 @@ pub(crate) struct Pace {
 }
 
 impl Default for Pace {
-    /// A device is taken for one of 100 MB/s until it is known.
+    /// The assumed rate before it has been measured: 100 MB/s. Assumed.
     fn default() -> Self {
         Pace { written: 0, rate: 25_600.0, dirtiers: 1.0, seen: 0, at: Nanos::ZERO }
     }
 }
 
-/// How often the pace is looked at.
+/// How often the rate is updated.
 const LOOK: Nanos = Nanos::from_millis(200);
 /// The longest pause.
 const MAX_PAUSE: Nanos = Nanos::from_millis(200);
-/// The shortest: less is saved up.
+/// The shortest pause; shorter ones accumulate.
 const MIN_PAUSE: Nanos = Nanos::from_millis(10);
-/// How long a writer that is over the limit waits for congestion to pass.
+/// How long a writer over the limit waits for congestion to end.
 const WAIT: Nanos = Nanos::from_millis(100);
 
 impl<D: Device + ?Sized> Machine<D> {
     /// Pages of dirty data above which the flusher works in the background, and above which writers
-    /// are held back: vm.dirty_background_ratio and vm.dirty_ratio of the memory.
+    /// are throttled: vm.dirty_background_ratio and vm.dirty_ratio of the memory.
     pub(super) fn thresholds(&self) -> (u64, u64) {
         let memory = self.cache.most();
         match self.kernel {
@@ -50,7 +50,7 @@ impl<D: Device + ?Sized> Machine<D> {
         self.cache.dirty() + self.cache.under_write()
     }
 
-    /// Looks whether the flusher has to work, and whether this writer is held back.
+    /// Decides whether the flusher has to work, and whether this writer is throttled.
     pub(super) fn must_balance(&mut self, id: TaskId) -> bool {
         let unclean = self.unclean();
         let (background, most) = self.thresholds();
@@ -68,8 +68,8 @@ impl<D: Device + ?Sized> Machine<D> {
         pause >= MIN_PAUSE
     }
 
-    /// Before 3.2 a writer over the limit writes back itself, until it is below; later it pauses, so
-    /// that all writers together go at the device's pace ("No-I/O dirty throttling").
+    /// Before 3.2, a writer over the limit writes back pages itself until it is below; since then it pauses,
+    /// so that all writers together proceed at the device's rate ("No-I/O dirty throttling").
     pub(super) fn throttle(&mut self, id: TaskId) -> Step {
         let unclean = self.unclean();
         if self.kernel >= Kernel::V3_10 {
@@ -92,7 +92,7 @@ impl<D: Device + ?Sized> Machine<D> {
             self.set_timer(id, self.now + WAIT);
             return Step::Wait(Frame::Throttle);
         }
-        // What it finds nothing to write for, it waits for.
+        // With nothing left to write, it waits for write-back.
         match self.next_dirty_file() {
             Some(file) => {
                 self.tasks[id as usize].congested = true;
@@ -107,8 +107,8 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// How long a task that dirtied so much should pause: its share of the device's pace, less the
-    /// nearer the limit is. The position's weight is 1 + ((setpoint − dirty)/(limit − setpoint))³.
+    /// How long a task that dirtied this many pages pauses: by its share of the device's rate, which falls
+    /// towards the limit by the factor 1 + ((setpoint − dirty)/(limit − setpoint))³.
     fn pause(&mut self, id: TaskId, unclean: u64) -> Nanos {
         self.look_at_pace();
         let (background, most) = self.thresholds();

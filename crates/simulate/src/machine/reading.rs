@@ -5,9 +5,9 @@ use super::{Frame, Machine, ReadCall, Step, TaskId};
 use device::Device;
 use units::Nanos;
 
-/// How a client's open file is being read, as Documentation and published descriptions of on-demand
-/// read-ahead have it: sequential reads open a window that doubles up to read_ahead_kb, and the next
-/// window is asked for when the reader enters the last one; random reads read what they ask.
+/// The read-ahead state of a client's open file. Documented: descriptions of on-demand read-ahead.
+/// Sequential reads open a window that doubles up to read_ahead_kb, and the next window is read when the
+/// reader enters the last one; random reads read only what they request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reader {
     file: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Reader {
     next: u32,
     /// Pages of the last window; 0: not sequential.
     window: u32,
-    /// Where the last window begins: entering it asks for the next.
+    /// Where the last window begins; entering it reads the next one.
     mark: u32,
     /// Where it ends.
     ahead: u32,
@@ -46,7 +46,7 @@ impl<D: Device + ?Sized> Machine<D> {
                     }
                     return Step::Io(Frame::Read(call));
                 }
-                // No memory: write-back makes some.
+                // No memory: write-back frees some.
                 None if !self.fetch(id, call.file, call.page, call.end) => {
                     self.wake_flusher();
                     self.set_timer(id, self.now + Nanos::from_millis(100));
@@ -58,7 +58,7 @@ impl<D: Device + ?Sized> Machine<D> {
         Step::Done
     }
 
-    /// Decides what is read with `call.page` or after it, and has it read.
+    /// Decides which pages are read with `call.page` or ahead of it, and reads them.
     fn look_ahead(&mut self, id: TaskId, call: &ReadCall, found: bool) {
         let process = self.tasks[id as usize].context.process as usize;
         let Some(reader) = self.readers.get_mut(process) else { return };
@@ -87,7 +87,7 @@ impl<D: Device + ?Sized> Machine<D> {
         self.fetch(id, call.file, from, ahead);
     }
 
-    /// Has pages read that are not there; false when there is no memory for the first.
+    /// Reads missing pages; false if there is no memory for the first one.
     fn fetch(&mut self, id: TaskId, file: u16, from: u32, to: u32) -> bool {
         let last = self.files[file as usize].pages.min(u64::from(to)) as u32;
         let mut page = from;
@@ -100,7 +100,7 @@ impl<D: Device + ?Sized> Machine<D> {
             let mut count = 0;
             while count < most && self.cache.peek(file, page + count).is_none() {
                 let Some(slot) = self.cache.insert(file, page + count) else { break };
-                // Taken already, lest the next page takes its place.
+                // In use from now on, so that the next page does not evict it.
                 self.cache[slot].run = Some(u32::MAX);
                 count += 1;
             }
@@ -117,7 +117,7 @@ impl<D: Device + ?Sized> Machine<D> {
         true
     }
 
-    /// Reads one page of which a part is to be written; false without memory.
+    /// Reads one page before part of it is written; false without memory.
     pub(super) fn fetch_page(&mut self, id: TaskId, file: u16, page: u32) -> bool {
         self.fetch(id, file, page, page + 1)
     }

@@ -1,4 +1,4 @@
-//! Runs of pages on their way from or to the device.
+//! Runs of pages that are being read or written.
 
 use crate::machine::TaskId;
 
@@ -9,13 +9,13 @@ pub(crate) struct Run {
     pub first: u32,
     pub count: u32,
     pub write: bool,
-    /// By the flusher, which write-back throttling counts.
+    /// Written by the flusher; write-back throttling counts these.
     pub background: bool,
     pub live: bool,
     pub waiters: Vec<TaskId>,
 }
 
-/// All of them, by name.
+/// All runs, by id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     all: Vec<Run>,
@@ -41,12 +41,12 @@ impl Runs {
         std::mem::take(&mut self.all[name as usize])
     }
 
-    /// Has `task` told when a run ends.
+    /// Registers `task` to be woken when a run ends.
     pub fn wait(&mut self, name: u32, task: TaskId) {
         self.all[name as usize].waiters.push(task);
     }
 
-    /// Writes of a file that are on their way.
+    /// Outstanding writes of a file.
     pub fn writes_of(&self, file: u16) -> Vec<u32> {
         let of = |(_, run): &(usize, &Run)| run.live && run.write && run.file == file;
         self.all.iter().enumerate().filter(of).map(|(name, _)| name as u32).collect()

@@ -1,4 +1,4 @@
-//! Write-back: sweeping a file's dirty pages out, and the flusher's thread.
+//! Write-back: sweeps over a file's dirty pages, and the flusher thread.
 
 use super::run::Run;
 use super::{BY_FLUSHER, Frame, Machine, Step, TaskId};
@@ -7,23 +7,23 @@ use device::Device;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// How often the flusher looks for what is old (vm.dirty_writeback_centisecs) …
+/// How often the flusher looks for old dirty pages (vm.dirty_writeback_centisecs).
 const WAKE_UP: Nanos = Nanos::from_secs(5);
-/// … which is what has been dirty for so long (vm.dirty_expire_centisecs).
+/// The age from which dirty pages are old (vm.dirty_expire_centisecs).
 const EXPIRY: Nanos = Nanos::from_secs(30);
-/// Pages that are written of one file before another has its turn.
+/// Pages of one file that are written before the next file's turn.
 const CHUNK: u32 = 1024;
-/// How long the flusher waits at most for congestion to pass.
+/// How long the flusher waits at most for congestion to end.
 const HOLD_OFF: Nanos = Nanos::from_millis(100);
 
-/// On whose behalf pages are written; what is in it is the index of what is counted.
+/// For whom pages are written, with the index of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// The flusher's.
+    /// The flusher.
     Background,
-    /// A writer's who is held back: it sleeps for requests.
+    /// A throttled writer, which sleeps for requests.
     Blocking(usize),
-    /// fsync's: nothing is left out.
+    /// fsync, which omits nothing.
     Sync(usize),
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Mode {
 pub(crate) struct WriteOut {
     pub file: u16,
     cursor: u32,
-    /// The first page that is not written any more; None: to the end, and then once from the start.
+    /// The page at which the sweep ends; `None`: continues to the end, and then once from the start.
     stop: Option<u32>,
     from: u32,
     budget: u32,
@@ -47,7 +47,7 @@ impl WriteOut {
         WriteOut { file, cursor: 0, stop, from: 0, budget, mode, written: 0 }
     }
 
-    /// A chunk, from where the last sweep stopped, going round once.
+    /// A chunk from where the last sweep stopped, wrapping once.
     pub fn some_of(file: u16, mode: Mode, from: u32) -> Self {
         WriteOut { file, cursor: from, stop: None, from, budget: CHUNK, mode, written: 0 }
     }
@@ -56,19 +56,19 @@ impl WriteOut {
 /// What the flusher does next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Patrol {
-    /// Looks for something to do.
+    /// Looks for work.
     #[default]
     Look,
     /// A chunk of a file was written, because too much was dirty or because it was old.
     Wrote(u16),
 }
 
-/// The flusher's state: one thread a device, as from 2.6.32 on; pdflush comes to the same, since one
-/// of its threads at most works on a queue.
+/// The flusher's state: one thread per device, as since 2.6.32. pdflush behaves the same here: at most one
+/// of its threads works on a queue.
 #[derive(Debug)]
 pub(crate) struct Flusher {
     pub task: TaskId,
-    /// It waits for congestion to pass.
+    /// It waits for congestion to end.
     holding_off: bool,
     /// Backs off from a congested queue: before the flusher had a thread for each device.
     backs_off: bool,
@@ -90,9 +90,8 @@ impl Flusher {
     }
 }
 
-/// Write-back throttling (blk-wbt, as it was described when it was proposed): how many background
-/// writes may be out. A window in which no read was fast enough halves it, one without complaint
-/// lets it grow again.
+/// Write-back throttling: the limit of outstanding background writes. A window in which no read met the
+/// target halves it, one in which all did raises it. Documented: the proposal of blk-wbt.
 #[derive(Debug, Default)]
 struct Throttling {
     target: Option<Nanos>,
@@ -160,8 +159,8 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// The next dirty page of a sweep, once round the file if it may. What is on its way and dirty
-    /// again, only fsync cares for: it waits.
+    /// The next dirty page of a sweep, wrapping once if it may. Pages dirtied again under write-back concern
+    /// only fsync, which waits for them.
     fn next_page(&self, out: &mut WriteOut) -> Option<u32> {
         if out.budget == 0 {
             return None;
@@ -212,8 +211,8 @@ impl<D: Device + ?Sized> Machine<D> {
         Step::Done
     }
 
-    /// The flusher: above the background threshold it writes chunk by chunk, file after file, until
-    /// it is below; every 5 s it writes what has been dirty for 30 s.
+    /// The flusher: above the background threshold it writes chunk by chunk, file after file, until below
+    /// it; every 5 s it writes what has been dirty for 30 s.
     pub(super) fn patrol(&mut self, id: TaskId, patrol: Patrol) -> Step {
         self.flusher.holding_off = false;
         if let Patrol::Wrote(file) = patrol {
@@ -227,7 +226,7 @@ impl<D: Device + ?Sized> Machine<D> {
             }
             let written = self.tasks[id as usize].written;
             let all_on_their_way = written == 0;
-            // Written once round, it is no longer old, whatever was dirtied meanwhile.
+            // After a full sweep it is no longer old, whatever was dirtied meanwhile.
             if written < CHUNK && self.files[file as usize].dirtied.is_some() {
                 self.files[file as usize].dirtied = Some(self.now);
             }
@@ -257,14 +256,14 @@ impl<D: Device + ?Sized> Machine<D> {
         self.files.iter().position(old).map(|file| file as u16)
     }
 
-    /// There may be something to do.
+    /// Wakes the flusher: there may be work.
     pub(super) fn wake_flusher(&mut self) {
         if !self.flusher.holding_off {
             self.wake_task(self.flusher.task);
         }
     }
 
-    /// Whether the flusher may have one more write out; it is woken when it may.
+    /// Whether the flusher may submit another write; it is woken when it may.
     fn throttling_allows(&mut self, id: TaskId) -> bool {
         let depth = self.volume.config().nr_requests;
         let throttling = &mut self.flusher.throttling;
@@ -274,7 +273,7 @@ impl<D: Device + ?Sized> Machine<D> {
         if throttling.depth == 0 {
             throttling.depth = (depth * 3 / 4).max(1);
         }
-        // The background has half of what is allowed in all.
+        // Background writes get half of the total limit.
         if throttling.out >= throttling.depth.div_ceil(2) {
             throttling.waiting.push_back(id);
             return false;
@@ -298,7 +297,7 @@ impl<D: Device + ?Sized> Machine<D> {
         }
     }
 
-    /// Write-back throttling watches how long reads take.
+    /// Reports a read's latency to write-back throttling.
     #[inline]
     pub fn watch_read(&mut self, took: Nanos) {
         let most = (self.volume.config().nr_requests * 3 / 4).max(1);

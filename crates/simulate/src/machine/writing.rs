@@ -7,11 +7,11 @@ use crate::cache::{PAGE, Slot};
 use device::Device;
 use units::Nanos;
 
-/// What became of one page of a write.
+/// The result of writing to one page.
 enum Touched {
     /// It is dirty now.
     Dirty,
-    /// I/O comes first; then it is looked at again.
+    /// I/O is needed first; then it is tried again.
     Io,
     /// There is no memory.
     NoMemory,
@@ -72,8 +72,8 @@ impl<D: Device + ?Sized> Machine<D> {
                 self.wait_for_run(id, run);
                 return Touched::Io;
             }
-            // A page that the running commit still has to write: whoever wants to change it writes
-            // it first, and waits.
+            // The running commit still has to write this page: a writer that changes it writes it out first,
+            // and waits.
             if page.dirty && page.run.is_none() && self.journal.is_committing(page.transaction) {
                 self.counts.written[BY_JOURNAL] += 1;
                 let run = Run { file, first: index, count: 1, write: true, ..Run::default() };

@@ -330,7 +330,7 @@ impl TreeCfq {
                     && (new.class == IoClass::RealTime || old.class == IoClass::Idle)
             }
         };
-        // The seeky are waited for together: whoever of them comes first is served.
+        // Seeky queues are idled for together: the first request of any of them is served.
         let together = new.class == old.class
             && workload == Workload::SyncNoIdle
             && old.is_empty()

@@ -1,4 +1,4 @@
-//! An index layout in a profile. Imports write it; by hand nobody will.
+//! An index layout in a profile, as imports write it.
 
 use super::error::SchemaError;
 use super::is_default;
