@@ -98,8 +98,8 @@ impl EmulatedWorld {
         self.transport.tags(self.model_depth)
     }
 
-    /// The queue as the device begins with it, by the documented defaults.
-    fn usual(&self) -> Result<blocklayer::Resolved, WorldError> {
+    /// The queue of a new device, by the documented defaults.
+    fn default_queue(&self) -> Result<blocklayer::Resolved, WorldError> {
         let scheduler = emulate::default_scheduler(self.model_depth);
         Config::new(Kernel::V6_12, self.depth())
             .with_scheduler(scheduler)
@@ -111,8 +111,8 @@ impl EmulatedWorld {
     fn with_scheduler(&self, cell: &Cell) -> Cell {
         let mut cell = cell.clone();
         if cell.host_settings().next().is_some() {
-            let usual = emulate::default_scheduler(self.model_depth);
-            cell.levels.entry(Factor::Scheduler).or_insert_with(|| level(usual));
+            let scheduler = emulate::default_scheduler(self.model_depth);
+            cell.levels.entry(Factor::Scheduler).or_insert_with(|| level(scheduler));
         }
         cell
     }
@@ -193,16 +193,16 @@ impl World for EmulatedWorld {
     }
 
     fn offer(&self) -> Result<Offer, WorldError> {
-        let usual = self.usual()?;
+        let queue = self.default_queue()?;
         let mut offer = self.host.offer()?;
         offer.own_loop = false;
-        for (name, value) in usual.tunables.iter() {
-            let scheduler = usual.scheduler.to_string();
+        for (name, value) in queue.tunables.iter() {
+            let scheduler = queue.scheduler.to_string();
             let factor = Factor::Tunable { scheduler, name: name.to_owned() };
             offer.current.insert(factor, level(value));
         }
-        offer.current.insert(Factor::Scheduler, level(usual.scheduler));
-        offer.current.insert(Factor::NrRequests, level(usual.nr_requests));
+        offer.current.insert(Factor::Scheduler, level(queue.scheduler));
+        offer.current.insert(Factor::NrRequests, level(queue.nr_requests));
         if let Some(wbt) = offer.current.get_mut(&Factor::WbtLatUsec) {
             *wbt = level(if self.profile.rotates() { 75_000 } else { 2_000 });
         }
@@ -254,7 +254,7 @@ impl World for EmulatedWorld {
 
     fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {
         let host = self.host.describe(plan)?;
-        let usual = self.usual()?;
+        let queue = self.default_queue()?;
         let rotates = u8::from(self.profile.rotates()).to_string();
         let transport = self.transport.title().to_owned();
         let mut caveats = vec![Caveat::EmulatedModel {
@@ -280,8 +280,8 @@ impl World for EmulatedWorld {
                 self.transport.title()
             ),
             settings: vec![
-                ("scheduler".to_owned(), usual.scheduler.to_string()),
-                ("nr_requests".to_owned(), usual.nr_requests.to_string()),
+                ("scheduler".to_owned(), queue.scheduler.to_string()),
+                ("nr_requests".to_owned(), queue.nr_requests.to_string()),
                 ("rotational".to_owned(), rotates),
                 ("device/queue_depth".to_owned(), self.depth().to_string()),
             ],

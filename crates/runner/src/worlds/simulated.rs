@@ -130,8 +130,8 @@ impl SimulatedWorld {
         })
     }
 
-    /// The queue as this kernel begins with it.
-    fn usual(&self) -> Queue {
+    /// The queue of a new device under this kernel.
+    fn default_queue(&self) -> Queue {
         let mut config = Config::new(self.target.kernel, self.depth);
         config.rotational = self.profile.rotates();
         config.tag_waiters_share = self.target.tag_waiters_share;
@@ -148,7 +148,7 @@ impl SimulatedWorld {
 
     /// The settings that a cell asks for.
     fn queue(&self, cell: &Cell) -> Result<Queue, Refusal> {
-        let mut queue = self.usual();
+        let mut queue = self.default_queue();
         let config = &mut queue.config;
         let mut wbt = None;
         for (factor, Level(text)) in &cell.levels {
@@ -192,8 +192,8 @@ impl SimulatedWorld {
             message: error.to_string(),
         })?;
         // Entering bfq turns throttling off, unless it was set by hand.
-        let usual = if resolved.scheduler == SchedulerKind::Bfq { 0 } else { queue.wbt_usec };
-        queue.wbt_usec = wbt.unwrap_or(usual);
+        let default = if resolved.scheduler == SchedulerKind::Bfq { 0 } else { queue.wbt_usec };
+        queue.wbt_usec = wbt.unwrap_or(default);
         Ok(queue)
     }
 
@@ -314,19 +314,19 @@ impl World for SimulatedWorld {
     }
 
     fn offer(&self) -> Result<Offer, WorldError> {
-        let queue = self.usual();
-        let usual = queue.config.resolve().map_err(WorldError::usage)?;
+        let queue = self.default_queue();
+        let resolved = queue.config.resolve().map_err(WorldError::usage)?;
         let schedulers = self.target.kernel.schedulers();
         let mut current = BTreeMap::from([
-            (Factor::Scheduler, level(usual.scheduler)),
-            (Factor::NrRequests, level(usual.nr_requests)),
+            (Factor::Scheduler, level(resolved.scheduler)),
+            (Factor::NrRequests, level(resolved.nr_requests)),
             (Factor::ReadAheadKb, level(queue.read_ahead_kib)),
         ]);
         if self.target.kernel.multi_queue() {
             current.insert(Factor::WbtLatUsec, level(queue.wbt_usec));
         }
-        for (name, value) in usual.tunables.iter() {
-            let scheduler = usual.scheduler.to_string();
+        for (name, value) in resolved.tunables.iter() {
+            let scheduler = resolved.scheduler.to_string();
             current.insert(Factor::Tunable { scheduler, name: name.to_owned() }, level(value));
         }
         let journal = if self.filesystems { JOURNAL.0 } else { 0 };
@@ -363,7 +363,7 @@ impl World for SimulatedWorld {
     }
 
     fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {
-        let mut settings = settings_of(&self.usual())?;
+        let mut settings = settings_of(&self.default_queue())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
         let TransportDelay { round_trip, jitter, every, write, gap } = self.target.delay;
@@ -380,7 +380,7 @@ impl World for SimulatedWorld {
             settings.push(("transport_jitter".to_owned(), chance_text(&jitter)));
         }
         if let Some(part) = self.target.tag_waiters_share {
-            settings.push(("sleepers".to_owned(), part.to_string()));
+            settings.push(("tag_waiters".to_owned(), part.to_string()));
         }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE);
@@ -416,7 +416,7 @@ impl World for SimulatedWorld {
                 "transport_every_ns": every.0,
                 "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
-                "sleepers": self.target.tag_waiters_share,
+                "tag_waiters": self.target.tag_waiters_share,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
             }),
@@ -440,7 +440,7 @@ impl Session for SimulatedSession<'_> {
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
-        settings_of(&self.applied.clone().unwrap_or_else(|| self.world.usual()))
+        settings_of(&self.applied.clone().unwrap_or_else(|| self.world.default_queue()))
     }
 
     fn measure(

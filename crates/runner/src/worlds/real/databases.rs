@@ -118,8 +118,8 @@ impl Databases {
             claim.clear()?;
             claim.mark(None)?;
             let what = shape.key();
-            let told = &mut |done, of| watcher.loading(&what, done, of);
-            database::load(&shape, &claim.endpoint, plan.seed, stop, told)?;
+            let progress = &mut |done, of| watcher.loading(&what, done, of);
+            database::load(&shape, &claim.endpoint, plan.seed, stop, progress)?;
             claim.mark(Some((&shape, plan.seed)))?;
         }
         self.claims.insert(url, claim);
@@ -376,8 +376,8 @@ impl Loading<'_> {
         make_folder(&place.run)?;
         let running =
             programs.install(self.changes, place, self.job, &self.workload.variables, self.stop)?;
-        let told = &mut |done, of| self.watcher.loading(&what, done, of);
-        let loaded = database::load(&shape, &running.endpoint, self.plan.seed, self.stop, told);
+        let progress = &mut |done, of| self.watcher.loading(&what, done, of);
+        let loaded = database::load(&shape, &running.endpoint, self.plan.seed, self.stop, progress);
         let loaded = loaded.map_err(|error| match running.trouble() {
             Some(words) if matches!(error, DatabaseError::Sql { .. }) => {
                 DatabaseError::NotLoaded { cause: Box::new(error), words }
@@ -391,7 +391,7 @@ impl Loading<'_> {
     }
 }
 
-/// Reads a trial's data within the bound of its page cache, which counts them for whoever reads them first.
+/// Reads a trial's data within the bound of its page cache, which counts them for the group that reads them first.
 fn warm(data: &Path, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError> {
     let Some(bound) = bound else { return warm_data(data) };
     bound.join_ourselves()?;

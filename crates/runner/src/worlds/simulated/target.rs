@@ -7,8 +7,11 @@ use simulate::{CHANCES, Chance, DEFAULT_TURNAROUND, TransportDelay};
 use std::fmt;
 use units::Nanos;
 
-/// The kernel level when nothing is said.
-const KERNEL_USUAL: Kernel = Kernel::V6_12;
+/// An older name of the option `tag_waiters`.
+const OLD_TAG_WAITERS: &str = concat!("sleep", "ers");
+
+/// The kernel level when none is named.
+const DEFAULT_KERNEL: Kernel = Kernel::V6_12;
 
 /// `simulated:PROFILE`, then `@KERNEL` and options behind commas, in any order.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +26,7 @@ pub struct SimulatedTarget {
     pub delay: TransportDelay,
     /// The driver's depth, where it is less than the device's.
     pub depth: Option<u32>,
-    /// Of the tags that come back while somebody sleeps for one, the part that sleepers get.
+    /// Of the tags that are freed while a client waits for one, the share that goes to such clients.
     pub tag_waiters_share: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
@@ -42,7 +45,7 @@ impl SimulatedTarget {
     pub fn parse(words: &str) -> Result<SimulatedTarget, WorldError> {
         let mut target = SimulatedTarget {
             profile: String::new(),
-            kernel: KERNEL_USUAL,
+            kernel: DEFAULT_KERNEL,
             turnaround: DEFAULT_TURNAROUND,
             delay: TransportDelay::default(),
             depth: None,
@@ -82,20 +85,26 @@ impl SimulatedTarget {
                         ))
                     })?);
                 }
-                (_, Some(("sleepers", part))) => {
-                    let number = part.parse().ok().filter(|part| (0.0..=1.0).contains(part));
+                (_, Some(("tag_waiters", share))) => {
+                    let number = share.parse().ok().filter(|share| (0.0..=1.0).contains(share));
                     target.tag_waiters_share = Some(number.ok_or_else(|| {
                         WorldError::usage(format!(
-                            "sleepers get '{part}' of the tags: write a part of 0 to 1"
+                            "tag_waiters={share}: write the share of freed tags that clients waiting \
+                             for one get, from 0 to 1"
                         ))
                     })?);
+                }
+                (_, Some((OLD_TAG_WAITERS, share))) => {
+                    return Err(WorldError::usage(format!(
+                        "{OLD_TAG_WAITERS}={share} is called tag_waiters={share} now"
+                    )));
                 }
                 (_, None) if word == "lvm" => target.lvm = true,
                 _ => {
                     return Err(WorldError::usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
                          turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
-                         transport_write=5us, transport_gap=12us, depth=128, sleepers=0.1), or lvm to have the host stripe \
+                         transport_write=5us, transport_gap=12us, depth=128, tag_waiters=0.1), or lvm to have the host stripe \
                          an array's drives, or leave it out",
                         target.profile
                     )));
@@ -178,7 +187,7 @@ mod tests {
         assert_eq!(target.delay.gap, Nanos::from_micros(2));
         assert_eq!((target.delay.round_trip, target.depth), (Nanos::from_micros(15), Some(128)));
         let target = SimulatedTarget::parse(
-            "x,transport_jitter=5us,sleepers=0.2,transport_write=7us,transport_every=9us",
+            "x,transport_jitter=5us,tag_waiters=0.2,transport_write=7us,transport_every=9us",
         );
         let SimulatedTarget { delay, tag_waiters_share, .. } = target.unwrap();
         let micros = Nanos::from_micros;
@@ -194,8 +203,8 @@ mod tests {
             target.delay.jitter
         );
         for wrong in [
-            "sleepers=1.5",
-            "sleepers=few",
+            "tag_waiters=1.5",
+            "sleepers=0.5",
             "transport_jitter=2s",
             "transport_jitter=1us/2us",
             "transport_jitter=9us/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms",

@@ -11,7 +11,7 @@ use workload::{DatabaseJob, Server, StorageEngine, Workload};
 /// What the host has of servers, looked up when first asked.
 #[derive(Default)]
 pub struct Servers {
-    found: RefCell<BTreeMap<String, Result<Found, String>>>,
+    found: RefCell<BTreeMap<String, Result<Found, Refusal>>>,
     /// Values of variables that a server was asked about, and its answer.
     values: RefCell<BTreeMap<(String, String), Result<(), VariableError>>>,
 }
@@ -34,13 +34,14 @@ impl Servers {
         let mut all = self.found.borrow_mut();
         let found = all
             .entry(server.to_string())
-            .or_insert_with(|| find(target, plan, server).map_err(|error| error.to_string()));
-        match found {
-            Ok(found) => Ok(found.private.clone()),
-            Err(message) => {
-                Err(Refusal::Server { server: server.to_string(), message: message.clone() })
-            }
-        }
+            .or_insert_with(|| {
+                find(target, plan, server).map_err(|error| Refusal::Server {
+                    server: server.to_string(),
+                    message: error.to_string(),
+                })
+            })
+            .clone();
+        Ok(found?.private)
     }
 
     /// Whether a server would take a value; each is asked once.
