@@ -19,9 +19,15 @@ const RETRIED: [&str; 2] = ["40001", "40P01"];
 /// unique_violation.
 const DUPLICATE: &str = "23505";
 
-/// PostgreSQL's views of counters that only grow; which there are differs by version.
-const VIEWS: [(&str, &str); 4] = [
+/// PostgreSQL's views of counters that only grow, with what follows each in a query; which there are
+/// differs by version. Since 18 the WAL's own are in pg_stat_io, where older ones have none of it.
+const VIEWS: [(&str, &str); 5] = [
     ("pg_stat_wal", ""),
+    (
+        "(SELECT SUM(fsyncs) AS wal_sync, SUM(writes) AS wal_write FROM pg_stat_io \
+         WHERE object = 'wal')",
+        "wal_io",
+    ),
     ("pg_stat_bgwriter", ""),
     ("pg_stat_checkpointer", ""),
     ("pg_stat_database", "WHERE datname = current_database()"),
