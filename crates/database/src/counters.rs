@@ -1,16 +1,7 @@
 //! A server's own counters, once a second beside the device's.
 
-use crate::{Running, Session};
+use crate::{Running, ServerCounters, Session};
 use std::{collections::BTreeMap, fs, time::Instant};
-
-/// A server's counters at one moment, by its own names.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ServerCounters {
-    /// Those that only grow: differences over time become rates.
-    pub growing: BTreeMap<String, f64>,
-    /// Those that are what they are at the moment.
-    pub momentary: BTreeMap<String, f64>,
-}
 
 /// Samples a server.
 pub struct ServerSampling {

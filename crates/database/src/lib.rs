@@ -9,6 +9,7 @@
 //! data for each trial → [`Running`] → [`run()`] → [`record::Measurement`].
 
 mod catalog;
+mod claim;
 mod counters;
 mod data;
 mod driver;
@@ -25,7 +26,8 @@ mod tally;
 mod workloads;
 
 pub use catalog::Catalog;
-pub use counters::{ServerCounters, ServerSampling};
+pub use claim::Claim;
+pub use counters::ServerSampling;
 pub use data::{copy_data, flush_data, warm_data};
 pub use driver::{RunSpec, run};
 pub use error::{DatabaseError, VariableError};
@@ -33,6 +35,7 @@ pub use loading::{Progress, load};
 pub use programs::Programs;
 pub use running::{Endpoint, Running};
 pub use server::{Place, Settings, Sizes};
-pub use servers::url::Claim;
-pub use session::{Arg, Field, QueryKind, RowWriter, Session, SqlError, StatementId};
+pub use session::{
+    Arg, Field, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
+};
 pub use workloads::{Shape, check_data, tpcc::conditions::check as check_conditions};

@@ -1,6 +1,6 @@
 //! Loading: parts side by side, each in a connection of its own.
 
-use crate::{DatabaseError, Endpoint, Session, Shape, SqlError};
+use crate::{DatabaseError, Endpoint, Shape, SqlError, workloads::Part};
 use std::sync::{
     Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
@@ -8,20 +8,6 @@ use std::sync::{
 
 /// Called with the rows that are loaded, and with how many there are in all.
 pub type Progress<'a> = dyn FnMut(u64, u64) + 'a;
-
-/// Writes a part's rows and calls the function with how many were written; it returns whether to continue.
-type LoadPart =
-    Box<dyn FnOnce(&mut dyn Session, &mut dyn FnMut(u64) -> bool) -> Result<(), SqlError> + Send>;
-
-/// Something that can be loaded beside others.
-pub(crate) struct Part {
-    /// How many rows it has.
-    pub rows: u64,
-    /// Parts of one lane follow one another.
-    pub lane: usize,
-    /// Writes them.
-    pub load: LoadPart,
-}
 
 /// Makes the tables of a shape and fills them.
 pub fn load(

@@ -3,8 +3,10 @@
 use crate::{
     DatabaseError, Session, SqlError,
     log::Log,
-    servers::postgresql::SUPERUSER,
-    session::{mysql::MySqlSession, postgresql::PostgreSqlSession},
+    session::{
+        mysql::MySqlSession,
+        postgresql::{PostgreSqlSession, SUPERUSER},
+    },
 };
 use host::ServerProcess;
 use mysql::OptsBuilder;

@@ -84,8 +84,8 @@ pub struct Sizes {
 /// A kind of server that can be started for a comparison, with the programs that were found of it.
 ///
 /// To add one: a file in `servers/` with a type that implements this, a variant of
-/// [`workload::PrivateServer`] with its line in `PrivateServer::spec` and in [`crate::servers::find`],
-/// and a page in `docs/reference/servers/`. What it says on a connection is a [`crate::Session`]'s.
+/// [`workload::PrivateServer`] with its line in `PrivateServer::spec` and in `servers::find`,
+/// and a page in `docs/reference/servers/`. What it says on a connection is a `Session`'s.
 pub(crate) trait ServerKind {
     /// Its name and version, for people: `MariaDB 10.11.14`.
     fn title(&self) -> &str;

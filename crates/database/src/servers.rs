@@ -4,7 +4,6 @@ pub mod mariadb;
 mod my_option_file;
 pub mod mysql;
 pub mod postgresql;
-pub mod url;
 
 use crate::{DatabaseError, server::ServerKind};
 use host::Host;

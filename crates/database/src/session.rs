@@ -3,8 +3,8 @@
 pub mod mysql;
 pub mod postgresql;
 
-use crate::ServerCounters;
 use record::Queries;
+use std::collections::BTreeMap;
 use workload::Dialect;
 
 /// A connection that one client has for itself.
@@ -60,6 +60,15 @@ pub trait Session: Send {
     fn roll_back(&mut self) -> Result<(), SqlError> {
         self.script("ROLLBACK")
     }
+}
+
+/// A server's counters at one moment, by its own names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerCounters {
+    /// Those that only grow: differences over time become rates.
+    pub growing: BTreeMap<String, f64>,
+    /// Those that are what they are at the moment.
+    pub momentary: BTreeMap<String, f64>,
 }
 
 /// A statement that was prepared in a session.

@@ -6,7 +6,7 @@ pub mod oltp;
 pub mod text;
 pub mod tpcc;
 
-use crate::{DatabaseError, Endpoint, Session, SqlError, loading::Part};
+use crate::{DatabaseError, Endpoint, Session, SqlError};
 use record::{Check, Queries};
 use std::{
     sync::{Arc, atomic::AtomicBool},
@@ -47,6 +47,20 @@ pub struct Done {
     pub rolled_back: bool,
     /// Since when it waited, where that is before its first statement.
     pub since: Option<Instant>,
+}
+
+/// Writes a part's rows and calls the function with how many were written; it returns whether to continue.
+type LoadPart =
+    Box<dyn FnOnce(&mut dyn Session, &mut dyn FnMut(u64) -> bool) -> Result<(), SqlError> + Send>;
+
+/// Something that can be loaded beside others.
+pub(crate) struct Part {
+    /// How many rows it has.
+    pub rows: u64,
+    /// Parts of one lane follow one another.
+    pub lane: usize,
+    /// Writes them.
+    pub load: LoadPart,
 }
 
 /// A kind of work: its data, its clients, what must hold after a trial.

@@ -1,6 +1,7 @@
 //! A private PostgreSQL: `postgres` with a configuration of its own and no network.
 
 use super::Search;
+use crate::session::postgresql::SUPERUSER;
 use crate::{
     Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
     server::{Purpose, ServerKind, Sizes, Stop, StopSignal, output, signal},
@@ -54,9 +55,6 @@ const SIGNS: &[&str] = &[
     "could not fsync",
     "was terminated by signal",
 ];
-
-/// The superuser's name, which initdb makes.
-pub(crate) const SUPERUSER: &str = "postgres";
 
 impl PostgreSql {
     /// Finds them: Debian keeps them apart by version, the newest counts.

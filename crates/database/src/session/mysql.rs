@@ -5,9 +5,9 @@ mod wire;
 
 use self::wire::Wire;
 use super::{
-    Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId, pairs, quoted_list,
+    Arg, Field, Prepared, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
+    pairs, quoted_list,
 };
-use crate::ServerCounters;
 use mysql::{Conn, DriverError, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
 use record::Queries;
 use std::{os::fd::AsRawFd, sync::Arc, time::Duration};

@@ -1,9 +1,9 @@
 //! PostgreSQL, through the blocking `postgres` crate.
 
 use super::{
-    Arg, Field, Prepared, QueryKind, RowWriter, Session, SqlError, StatementId, pairs, quoted_list,
+    Arg, Field, Prepared, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
+    pairs, quoted_list,
 };
-use crate::ServerCounters;
 use postgres::{
     Client, Config, NoTls, SimpleQueryMessage, Statement,
     fallible_iterator::FallibleIterator,
@@ -32,6 +32,9 @@ const VIEWS: [(&str, &str); 5] = [
     ("pg_stat_checkpointer", ""),
     ("pg_stat_database", "WHERE datname = current_database()"),
 ];
+
+/// The superuser's name, which initdb makes.
+pub const SUPERUSER: &str = "postgres";
 
 /// A connection to PostgreSQL.
 pub struct PostgreSqlSession {

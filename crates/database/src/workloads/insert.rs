@@ -1,8 +1,8 @@
 //! Rows with random keys into a table of three secondary indexes (Y. Matsunobu's test of 2009): once
 //! the indexes are larger than what caches them, every insert writes random index blocks.
 
-use super::{Client, Clients, DatabaseWorkload, Done, Shape};
-use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
+use super::{Client, Clients, DatabaseWorkload, Done, Part, Shape};
+use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId};
 use random::Stream;
 use record::Queries;
 use std::{sync::atomic::AtomicBool, time::Instant};

@@ -4,9 +4,9 @@
 //! COMMIT too; a table is drawn for each group of statements; only oltp_insert sends text.
 
 use super::{
-    Client, Clients, DatabaseWorkload, Done, Shape, distribution::Keys, text::digit_groups,
+    Client, Clients, DatabaseWorkload, Done, Part, Shape, distribution::Keys, text::digit_groups,
 };
-use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId, loading::Part};
+use crate::{Arg, Endpoint, QueryKind, Session, SqlError, StatementId};
 use random::Stream;
 use record::Queries;
 use std::{sync::atomic::AtomicBool, time::Instant};

@@ -11,8 +11,8 @@ pub mod schema;
 mod terminal;
 mod transaction;
 
-use super::{Client, Clients, DatabaseWorkload, Shape};
-use crate::{Endpoint, Session, SqlError, loading::Part};
+use super::{Client, Clients, DatabaseWorkload, Part, Shape};
+use crate::{Endpoint, Session, SqlError};
 use ::random::Stream;
 use record::Check;
 use std::sync::{

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     RowWriter, Session, SqlError,
-    loading::Part,
+    workloads::Part,
     workloads::text::{digits, letters},
 };
 use random::Stream;
