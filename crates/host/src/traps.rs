@@ -1,14 +1,11 @@
 //! What makes a measurement of this target say something else than it seems to.
 //!
-//! Each trap is one variant of [`Trap`] with the facts that show it, one rule that finds it in an
-//! [`Inspection`], its words in `words.rs`, and one paragraph in docs/reference/traps.md.
+//! Each trap is one variant of [`Trap`] with the facts that show it, its words in `words.rs`, one rule
+//! in `trap_rules` that finds it, and one paragraph in docs/reference/traps.md.
 
-mod around;
-mod device;
-mod filesystem;
 pub(crate) mod words;
 
-use crate::{BlockDevice, Bus, FileRoom, Inspection, Owner};
+use crate::{BlockDevice, Bus, FileRoom, Owner};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 use units::Bytes;
@@ -261,48 +258,6 @@ impl fmt::Display for DeviceTitle {
 impl TrapKind {
     /// All, in the order in which to list them.
     pub const ALL: &'static [TrapKind] = <TrapKind as strum::VariantArray>::VARIANTS;
-
-    fn look(self, inspection: &Inspection) -> Option<Trap> {
-        let rule: fn(&Inspection) -> Option<Trap> = match self {
-            TrapKind::UnfinishedRun => around::unfinished_run,
-            TrapKind::Memory => filesystem::memory,
-            TrapKind::Overlay => filesystem::overlay,
-            TrapKind::Network => filesystem::network,
-            TrapKind::FileServer => filesystem::file_server,
-            TrapKind::ReadOnly => filesystem::read_only,
-            TrapKind::DirectIsBuffered => filesystem::buffered,
-            TrapKind::NoDirect => filesystem::no_direct,
-            TrapKind::CacheAnswers => device::cache_answers,
-            TrapKind::SparseFile => device::sparse,
-            TrapKind::BufferedLoop => device::buffered_loop,
-            TrapKind::LoopDiscard => device::loop_discard,
-            TrapKind::LoopSettingsStay => device::loop_settings,
-            TrapKind::RotationalFlag => device::rotational,
-            TrapKind::WriteBackThrottling => device::throttling,
-            TrapKind::NoBarrier => filesystem::barriers,
-            TrapKind::SmallBlock => device::small_block,
-            TrapKind::ReadBeforeWrite => filesystem::read_before_write,
-            TrapKind::QueueCeiling => device::ceiling,
-            TrapKind::StackedDevices => device::stacked,
-            TrapKind::Zoned => device::zoned,
-            TrapKind::SharedDevice => device::shared,
-            TrapKind::SettingOwner => around::owned,
-            TrapKind::BootElevator => around::boot_elevator,
-            TrapKind::FlashState => device::flash_state,
-            TrapKind::SmallData => around::small_data,
-            TrapKind::GroupLimit => around::limits,
-            TrapKind::NoPressure => around::no_pressure,
-            TrapKind::BusyHost => around::busy,
-            TrapKind::Frequency => around::frequency,
-            TrapKind::Steal => around::steal,
-        };
-        rule(inspection)
-    }
-}
-
-/// The traps that apply.
-pub fn traps(inspection: &Inspection) -> Vec<Trap> {
-    TrapKind::ALL.iter().filter_map(|kind| kind.look(inspection)).collect()
 }
 
 /// Every trap there is: its id and its title.

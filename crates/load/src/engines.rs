@@ -2,7 +2,6 @@
 //!
 //! An engine knows nothing of rates, clocks or statistics: the driver stamps every time.
 
-pub(crate) mod fio;
 pub(crate) mod io_uring;
 pub(crate) mod null;
 pub(crate) mod sync;

@@ -16,6 +16,7 @@ mod clock;
 mod cost;
 mod engines;
 mod error;
+mod fio;
 mod forget;
 mod handles;
 mod lay_out;
@@ -24,6 +25,7 @@ mod result;
 mod run;
 mod spec;
 mod target;
+mod watch;
 
 pub use error::{FioProblem, LoadError, Stage};
 pub use forget::forget_cached;

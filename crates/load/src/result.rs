@@ -4,8 +4,8 @@ use crate::bank::{Bank, Tally};
 use crate::board::{ERRNOS, Page, SHORT, UNKNOWN};
 use crate::error::{LoadError, errno_name};
 use crate::handles::ClientHandles;
-use crate::run::Watch;
 use crate::spec::LoadSpec;
+use crate::watch::Watch;
 use record::{
     ClientShare, CounterSample, GeneratorCost, Histogram, JobMeasurement, JobRole, Measurement,
     OperationMeasurement, SharePermille, Warning,

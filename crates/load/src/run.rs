@@ -1,24 +1,21 @@
 //! One trial's load from start to end: start the clients, release them, watch them second by second,
 //! and make a measurement of what they counted.
 
-use crate::bank::Tally;
 use crate::clock::{Clock, Monotonic};
-use crate::cost::Workers;
-use crate::engines;
 use crate::error::LoadError;
+use crate::fio;
 use crate::handles::ClientHandles;
 use crate::result;
 use crate::spec::LoadSpec;
-use record::{Measurement, Second};
+use crate::watch::Watch;
+use record::Measurement;
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
-use units::{Bytes, Nanos};
+use units::Nanos;
 use workload::{EngineKind, Live, TrialClock};
 
-/// How often to look for a failure or the wish to stop.
-const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// The background job begins this much before the measured one.
 const BACKGROUND_LEAD: Nanos = Nanos::from_millis(20);
 /// A device that completes nothing for so long after the end hangs. Devices give up a request and
@@ -41,7 +38,7 @@ pub fn run(
 ) -> Result<Measurement, LoadError> {
     spec.check()?;
     if spec.engine == EngineKind::Fio {
-        return engines::fio::run(spec, stop, each_second);
+        return fio::run(spec, stop, each_second);
     }
     raise_open_files_limit(spec);
     let mut handles = start_all(spec, stop)?;
@@ -98,151 +95,6 @@ fn release(spec: &LoadSpec, handles: &[ClientHandles]) -> TrialClock {
     }
     handles[0].board.control().go(times);
     times
-}
-
-/// What is noted while the load runs.
-pub(crate) struct Watch {
-    pub times: TrialClock,
-    pub seconds: Vec<Second>,
-    /// What io_uring's workers had done at the beginning and the end of the measured span.
-    pub workers: [Workers; 2],
-    pub stopped: bool,
-    before: Snapshot,
-}
-
-/// What the measured job's clients had counted at one moment.
-struct Snapshot {
-    at: Nanos,
-    reads: u64,
-    writes: u64,
-    latency: Tally,
-}
-
-impl Watch {
-    fn new(times: TrialClock) -> Self {
-        Watch {
-            times,
-            seconds: Vec::new(),
-            workers: [Workers::now(), Workers::default()],
-            stopped: false,
-            before: Snapshot { at: times.start, reads: 0, writes: 0, latency: Tally::new() },
-        }
-    }
-
-    /// Watches until the end, or until something makes it end early.
-    fn until_end(
-        &mut self,
-        handles: &mut [ClientHandles],
-        stop: &AtomicBool,
-        each_second: &mut dyn FnMut(&Live),
-    ) -> Result<(), LoadError> {
-        loop {
-            let tick = self.times.next_tick(self.before.at);
-            while Monotonic.now() < tick {
-                let failure = handles.iter_mut().find_map(ClientHandles::failure);
-                self.stopped = stop.load(Relaxed);
-                if failure.is_some() || self.stopped {
-                    return self.end_early(handles, failure);
-                }
-                let left = tick.saturating_sub(Monotonic.now());
-                std::thread::sleep(left.min(LOOK_EVERY).as_duration());
-            }
-            if tick == self.times.measure {
-                self.workers[0] = Workers::now();
-            }
-            if tick == self.times.end {
-                self.workers[1] = Workers::now();
-                return Ok(());
-            }
-            self.second(self.moment(tick), handles, each_second);
-        }
-    }
-
-    fn end_early(
-        &mut self,
-        handles: &[ClientHandles],
-        failure: Option<LoadError>,
-    ) -> Result<(), LoadError> {
-        let now = Monotonic.now();
-        for clients in handles {
-            clients.board.control().end_now(now);
-        }
-        self.workers[1] = Workers::now();
-        self.times.end = now.min(self.times.end);
-        match failure {
-            Some(failure) => Err(failure),
-            None if now <= self.times.measure => Err(LoadError::Stopped),
-            None => Ok(()),
-        }
-    }
-
-    /// When a tick was really noticed; the end of warm-up is where it is, because what follows is
-    /// counted apart.
-    fn moment(&self, tick: Nanos) -> Nanos {
-        let bound = if tick <= self.times.measure { self.times.measure } else { self.times.end };
-        let now = Monotonic.now();
-        if tick == self.times.measure || now >= bound { tick } else { now }
-    }
-
-    /// Notes what was done since the last tick, and tells the caller.
-    fn second(&mut self, at: Nanos, handles: &[ClientHandles], each_second: &mut dyn FnMut(&Live)) {
-        let warming = at <= self.times.measure;
-        let now = Snapshot::take(&handles[0], at, warming);
-        let (reads, writes) = (now.reads - self.before.reads, now.writes - self.before.writes);
-        let latency = now.latency.since(&self.before.latency);
-        let bytes = Bytes(handles[0].job.block_size.0 * (reads + writes));
-        let length = (at - self.before.at).as_secs_f64().max(1e-9);
-        let second = Second {
-            at: self.times.axis(at),
-            reads,
-            writes,
-            bytes,
-            transactions: 0,
-            p50: latency.quantile(0.5),
-            p99: latency.quantile(0.99),
-            max: latency.quantile(1.0),
-        };
-        self.seconds.push(second);
-        self.before = match at == self.times.measure {
-            // What follows is counted in other banks, which begin at nothing.
-            true => Snapshot { at, reads: 0, writes: 0, latency: Tally::new() },
-            false => now,
-        };
-        each_second(&Live {
-            at: second.at,
-            phase: self.times.phase(at),
-            operations_per_second: (reads + writes) as f64 / length,
-            bytes_per_second: bytes.0 as f64 / length,
-            p99: second.p99,
-        });
-    }
-
-    /// The last second, once every client has counted all that it did by the end.
-    fn last_second(&mut self, handles: &[ClientHandles], each_second: &mut dyn FnMut(&Live)) {
-        self.second(self.times.end, handles, each_second);
-    }
-}
-
-impl Snapshot {
-    fn take(clients: &ClientHandles, at: Nanos, warming: bool) -> Self {
-        let mut latency = Tally::new();
-        let open = clients.job.rate.is_some();
-        let (mut reads, mut writes) = (0, 0);
-        for page in clients.board.pages() {
-            let (read, write) = match (warming, open) {
-                (true, _) => (&page.warm_reads, &page.warm_writes),
-                (false, true) => (&page.read_response, &page.write_response),
-                (false, false) => (&page.read_service, &page.write_service),
-            };
-            let before = latency.count();
-            latency.add(read);
-            reads += latency.count() - before;
-            let before = latency.count();
-            latency.add(write);
-            writes += latency.count() - before;
-        }
-        Snapshot { at, reads, writes, latency }
-    }
 }
 
 /// Waits for clients to end. As long as operations complete it waits, however deep the queue.

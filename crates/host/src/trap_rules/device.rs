@@ -1,7 +1,9 @@
 //! Traps of the devices below the target.
 
-use super::{DeviceTitle, NotRotating, Trap};
-use crate::{BlockDevice, Bus, DeviceKind, Inspection, LayerKind, Medium, Queue};
+use crate::{
+    BlockDevice, Bus, DeviceKind, DeviceTitle, Inspection, LayerKind, Medium, NotRotating, Queue,
+    Trap,
+};
 use std::path::PathBuf;
 use units::Bytes;
 

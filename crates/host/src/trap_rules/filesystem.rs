@@ -1,7 +1,6 @@
 //! Traps of the filesystem that the target lies in.
 
-use super::Trap;
-use crate::{DirectIoSupport, Inspection, TargetKind};
+use crate::{DirectIoSupport, Inspection, TargetKind, Trap};
 use units::Bytes;
 
 fn without_device(inspection: &Inspection, kinds: &[&str]) -> Option<String> {

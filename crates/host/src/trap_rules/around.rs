@@ -1,7 +1,6 @@
 //! Traps of the host around the target.
 
-use super::{OtherLoad, Trap};
-use crate::{Inspection, OwnerKind, TargetKind};
+use crate::{Inspection, OtherLoad, OwnerKind, TargetKind, Trap};
 
 pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Trap> {
     let first = inspection.pending.first()?;
