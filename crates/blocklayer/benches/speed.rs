@@ -6,7 +6,7 @@
 // A benchmark that cannot build its model has nothing to say.
 #![allow(clippy::unwrap_used)]
 
-use blocklayer::{Bio, BlockLayer, Config, Context, Kernel, Outcome, Submitted};
+use blocklayer::{AdvanceOutput, Bio, BlockLayer, Config, Context, Kernel, Submitted};
 use device::disk::{
     Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, SeekCurve, WriteCache,
 };
@@ -60,7 +60,7 @@ struct Load {
 fn run(config: &Config, device: Box<dyn Device>, load: &Load) -> (f64, f64) {
     let mut layer = BlockLayer::new(config, device).unwrap();
     let mut stream = Stream::new(1, "bench");
-    let mut outcome = Outcome::default();
+    let mut outcome = AdvanceOutput::default();
     let mut ready: Vec<u32> = (0..load.outstanding).map(|i| i % load.tasks).collect();
     let mut now = Nanos::ZERO;
     let (mut id, mut done, mut started) = (0u64, 0u64, (Instant::now(), Nanos::ZERO, 0u64));

@@ -93,7 +93,7 @@ impl Admission {
         }
     }
 
-    /// Requests allocated.
+    /// RequestTable allocated.
     pub fn allocated(&self) -> u32 {
         self.count.iter().sum()
     }

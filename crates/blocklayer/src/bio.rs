@@ -73,7 +73,7 @@ impl Bio {
 pub enum Submitted {
     /// The layer has it.
     Accepted,
-    /// There is no free request. The task sleeps (its plug is flushed already); when [`Outcome::woken`]
+    /// There is no free request. The task sleeps (its plug is flushed already); when [`AdvanceOutput::woken`]
     /// contains its process, it submits the same bio again. There is one entry for each `MustWait`.
     MustWait,
 }
@@ -109,14 +109,14 @@ pub struct BioDone {
 
 /// What happened during [`advance`](crate::BlockLayer::advance), in order of time.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct AdvanceOutput {
     /// Completed bios.
     pub done: Vec<BioDone>,
     /// Processes that slept for a request and may submit their bio again; one entry for each sleep.
     pub woken: Vec<u32>,
 }
 
-impl Outcome {
+impl AdvanceOutput {
     /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         self.done.clear();

@@ -11,9 +11,9 @@ pub struct Counters {
     pub bios: [u64; 4],
     /// Bios of them that joined a request that was there: reads, writes.
     pub merges: [u64; 2],
-    /// Requests that grew together with a neighbour that was there.
+    /// RequestTable that grew together with a neighbour that was there.
     pub joins: u64,
-    /// Requests sent to the device: reads, writes, flushes, discards.
+    /// RequestTable sent to the device: reads, writes, flushes, discards.
     pub dispatched: [u64; 4],
     /// Sectors sent to the device: reads, writes.
     pub sectors: [u64; 2],
@@ -39,9 +39,9 @@ pub struct Counters {
 /// A look at the layer at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LayerView {
-    /// Requests waiting in plugs, the scheduler and the dispatch list.
+    /// RequestTable waiting in plugs, the scheduler and the dispatch list.
     pub queued: u32,
-    /// Requests the driver has out at the device.
+    /// RequestTable the driver has out at the device.
     pub in_driver: u32,
     /// The device.
     pub device: device::View,

@@ -1,14 +1,14 @@
 //! The block layer before one device: from bios to requests, and back.
 
 use crate::admission::{Admission, Asks};
-use crate::bio::{Bio, Outcome, Submitted};
+use crate::bio::{AdvanceOutput, Bio, Submitted};
 use crate::config::{Config, ConfigError, Resolved};
 use crate::counters::{Counters, LayerView, Ledger, index};
 use crate::flush::{Barrier, Flushes, PRE_FLUSH};
 use crate::kernel::Kernel;
 use crate::merge::EndHash;
 use crate::plug::{LARGE_SECTORS, QueuePlug, TaskPlugs};
-use crate::requests::{Limits, Place, Requests, Rq};
+use crate::requests::{Limits, RequestState, RequestTable, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, TagClass};
 use crate::schedulers;
 use ::scheduler::SchedulerKind;
@@ -22,7 +22,7 @@ pub struct BlockLayer<D: Device + ?Sized = dyn Device> {
     pub(crate) config: Resolved,
     pub(crate) limits: Limits,
     pub(crate) scheduler: Option<Box<dyn Scheduler>>,
-    pub(crate) requests: Requests,
+    pub(crate) requests: RequestTable,
     pub(crate) hash: EndHash,
     pub(crate) uses_hash: bool,
     pub(crate) last_merge: Option<Rq>,
@@ -63,7 +63,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
                 (true, _) => 64,
             },
             scheduler,
-            requests: Requests::default(),
+            requests: RequestTable::default(),
             hash: EndHash::default(),
             uses_hash,
             last_merge: None,
@@ -120,7 +120,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.device.heads()
     }
 
-    /// Requests that are allocated now.
+    /// RequestTable that are allocated now.
     pub fn allocated(&self) -> u32 {
         self.admission.allocated()
     }
@@ -210,7 +210,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     /// Processes all events until `now`, and adds their results to `outcome`.
     ///
     /// A caller that must react to completions in time (closed loops) advances to each `next_event`.
-    pub fn advance(&mut self, now: Nanos, outcome: &mut Outcome) {
+    pub fn advance(&mut self, now: Nanos, outcome: &mut AdvanceOutput) {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.pass(at);
             outcome.woken.append(&mut self.owed);
@@ -318,11 +318,11 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     fn insert(&mut self, rq: Rq, now: Nanos) {
         match &mut self.scheduler {
             None => {
-                self.requests[rq].place = Place::Bypass;
+                self.requests[rq].state = RequestState::Bypass;
                 self.ready.push_back(rq);
             }
             Some(scheduler) => {
-                self.requests[rq].place = Place::Scheduler;
+                self.requests[rq].state = RequestState::Scheduler;
                 scheduler.insert(rq, &mut self.requests, now);
                 if self.uses_hash {
                     self.hash.insert(rq, &self.requests);
@@ -383,7 +383,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     fn leave_scheduler(&mut self, rq: Rq) {
         let request = &mut self.requests[rq];
-        request.place = Place::Dispatched;
+        request.state = RequestState::Dispatched;
         if self.uses_hash {
             self.hash.remove(rq, request.end(), request.op);
         }
@@ -400,7 +400,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.device.submit(self.requests.command(rq), now);
     }
 
-    fn complete(&mut self, completion: Completion, outcome: &mut Outcome) {
+    fn complete(&mut self, completion: Completion, outcome: &mut AdvanceOutput) {
         self.in_driver -= 1;
         if completion.id == PRE_FLUSH {
             if let Some(Barrier::PreFlush(rq)) = self.barrier {
@@ -411,7 +411,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         }
         let rq = completion.id as Rq;
         let grant = self.requests[rq].grant;
-        if self.requests[rq].place == Place::Dispatched
+        if self.requests[rq].state == RequestState::Dispatched
             && let Some(scheduler) = &mut self.scheduler
         {
             scheduler.complete(rq, &mut self.requests, self.now);
@@ -449,7 +449,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         let mut bios = pending.drain(..);
         if let Some((bio, queued)) = bios.next() {
             let rq = self.requests.create(bio, None, queued);
-            self.requests[rq].place = Place::Bypass;
+            self.requests[rq].state = RequestState::Bypass;
             for (bio, queued) in bios.by_ref() {
                 self.requests.chain(rq, bio, queued);
             }
@@ -463,7 +463,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
 
     /// 2.6: everything the scheduler holds goes to the dispatch list, then the barrier.
     fn add_barrier(&mut self, rq: Rq, now: Nanos) {
-        self.requests[rq].place = Place::Bypass;
+        self.requests[rq].state = RequestState::Bypass;
         if let Some(scheduler) = &mut self.scheduler {
             let mut drained = Vec::with_capacity(scheduler.len());
             scheduler.drain(&mut self.requests, &mut drained);

@@ -31,7 +31,7 @@ mod schedulers;
 mod tags;
 mod tunable;
 
-pub use bio::{Bio, BioDone, Context, IoClass, Outcome, Submitted};
+pub use bio::{AdvanceOutput, Bio, BioDone, Context, IoClass, Submitted};
 pub use config::{Config, ConfigError, Resolved, Tunables, nr_requests_range};
 pub use counters::{Counters, LayerView};
 pub use kernel::{Kernel, UnknownKernel};

@@ -1,6 +1,6 @@
 //! Finding the request that a bio continues.
 
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use device::Op;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -32,7 +32,7 @@ fn key(end: u64, op: Op) -> u64 {
 
 impl EndHash {
     /// Remembers it. Of several that end alike the latest is found.
-    pub fn insert(&mut self, rq: Rq, requests: &Requests) {
+    pub fn insert(&mut self, rq: Rq, requests: &RequestTable) {
         let r = &requests[rq];
         if matches!(r.op, Op::Read | Op::Write) {
             self.0.insert(key(r.end(), r.op), rq);

@@ -2,7 +2,7 @@
 
 use crate::bio::Bio;
 use crate::layer::BlockLayer;
-use crate::requests::{Place, Rq};
+use crate::requests::{RequestState, Rq};
 use crate::scheduler::Side;
 use device::{Device, Op};
 use units::Nanos;
@@ -63,7 +63,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     }
 
     fn allowed(&self, rq: Rq, bio: &Bio) -> bool {
-        self.requests[rq].place == Place::Scheduler
+        self.requests[rq].state == RequestState::Scheduler
             && self.scheduler.as_ref().is_some_and(|s| s.allows_merge(&self.requests, rq, bio))
     }
 

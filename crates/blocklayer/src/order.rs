@@ -82,7 +82,7 @@ impl Fifo {
     }
 }
 
-/// Requests by their first sector. Sector and request share a key of 64 bits, 40 and 24 of them: searching a
+/// RequestTable by their first sector. Sector and request share a key of 64 bits, 40 and 24 of them: searching a
 /// large queue is bound by memory, so its tree is kept small.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted(BTreeSet<u64>);

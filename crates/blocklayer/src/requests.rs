@@ -5,7 +5,7 @@ use crate::bio::{Bio, BioDone, Context};
 use device::{Completion, Op};
 use units::{Nanos, Sectors};
 
-/// A request's index in [`Requests`].
+/// A request's index in [`RequestTable`].
 pub type Rq = u32;
 
 /// No request, no bio.
@@ -13,7 +13,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RequestState {
     /// In a task's plug list.
     Plug,
     /// With the scheduler.
@@ -47,7 +47,7 @@ pub struct Request {
     pub deadline: Nanos,
     /// The scheduler's own: the index of its queue.
     pub queue_index: u32,
-    pub(crate) place: Place,
+    pub(crate) state: RequestState,
     /// Its allocation; a flush needs none.
     pub(crate) grant: Option<Grant>,
     segments: u32,
@@ -63,7 +63,7 @@ impl Request {
     }
 
     fn mergeable(&self) -> bool {
-        matches!(self.place, Place::Plug | Place::Scheduler)
+        matches!(self.state, RequestState::Plug | RequestState::Scheduler)
             && matches!(self.op, Op::Read | Op::Write)
     }
 }
@@ -85,14 +85,14 @@ pub(crate) struct Limits {
 
 /// All requests of one layer.
 #[derive(Debug, Default)]
-pub struct Requests {
+pub struct RequestTable {
     slots: Vec<Request>,
     free: Vec<Rq>,
     bios: Vec<BioSlot>,
     free_bios: Vec<u32>,
 }
 
-impl std::ops::Index<Rq> for Requests {
+impl std::ops::Index<Rq> for RequestTable {
     type Output = Request;
     #[inline]
     fn index(&self, rq: Rq) -> &Request {
@@ -100,7 +100,7 @@ impl std::ops::Index<Rq> for Requests {
     }
 }
 
-impl std::ops::IndexMut<Rq> for Requests {
+impl std::ops::IndexMut<Rq> for RequestTable {
     #[inline]
     fn index_mut(&mut self, rq: Rq) -> &mut Request {
         &mut self.slots[rq as usize]
@@ -112,7 +112,7 @@ fn segments(bio: &Bio) -> u32 {
     bio.count.0.div_ceil(8) as u32
 }
 
-impl Requests {
+impl RequestTable {
     /// A new request that carries one bio.
     pub(crate) fn create(&mut self, bio: Bio, grant: Option<Grant>, now: Nanos) -> Rq {
         let first = self.keep(bio, now, false);
@@ -128,7 +128,7 @@ impl Requests {
             dispatched: now,
             deadline: Nanos::MAX,
             queue_index: 0,
-            place: Place::Plug,
+            state: RequestState::Plug,
             grant,
             segments: segments(&bio),
             first_bio: first,

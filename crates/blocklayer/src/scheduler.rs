@@ -1,7 +1,7 @@
 //! What a scheduler is: policy only. The layer does the rest.
 
 use crate::bio::{Bio, Context};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use device::Op;
 use units::Nanos;
 
@@ -36,15 +36,15 @@ pub enum Side {
 
 /// A scheduler: it is given requests, and chooses which goes next.
 ///
-/// It may be asked to dispatch only when the driver has room. Requests are named by [`Rq`];
+/// It may be asked to dispatch only when the driver has room. RequestTable are named by [`Rq`];
 /// `deadline` and `queue_index` of a [`Request`](crate::requests::Request) are its own to use.
 pub trait Scheduler: std::fmt::Debug + Send {
     /// A request comes in.
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos);
     /// The driver has room: chooses the next request.
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue;
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue;
     /// A request that it issued is done.
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos);
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos);
     /// How many requests it holds.
     fn len(&self) -> usize;
     /// Whether it holds none.
@@ -52,13 +52,13 @@ pub trait Scheduler: std::fmt::Debug + Send {
         self.len() == 0
     }
     /// A request of this direction that starts at `end`, which a bio could join at its front.
-    fn front(&self, _requests: &Requests, _bio: &Bio) -> Option<Rq> {
+    fn front(&self, _requests: &RequestTable, _bio: &Bio) -> Option<Rq> {
         None
     }
     /// The neighbour that a request which grew might now touch.
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq>;
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq>;
     /// Whether it lets `bio` join `rq`.
-    fn allows_merge(&self, _requests: &Requests, _rq: Rq, _bio: &Bio) -> bool {
+    fn allows_merge(&self, _requests: &RequestTable, _rq: Rq, _bio: &Bio) -> bool {
         true
     }
     /// Whether the core keeps a hash of request ends for it, to find back merges. A scheduler that
@@ -67,13 +67,13 @@ pub trait Scheduler: std::fmt::Debug + Send {
         true
     }
     /// A request of this direction that ends where the bio starts, without the core's hash.
-    fn back(&self, _requests: &Requests, _bio: &Bio) -> Option<Rq> {
+    fn back(&self, _requests: &RequestTable, _bio: &Bio) -> Option<Rq> {
         None
     }
     /// A bio joined `rq` at the front: it started at `old_start` before.
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests);
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable);
     /// `gone` is about to be joined to the end of `into`; both are held here. Forget `gone`.
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests);
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable);
     /// Whether a full pool should make an exception.
     fn may_queue(&self, _context: &Context, _op: Op, _sync: bool) -> MayQueue {
         MayQueue::Normal
@@ -84,7 +84,7 @@ pub trait Scheduler: std::fmt::Debug + Send {
         u32::MAX
     }
     /// Gives up everything it holds, in any order (a barrier drains it).
-    fn drain(&mut self, requests: &mut Requests, out: &mut Vec<Rq>);
+    fn drain(&mut self, requests: &mut RequestTable, out: &mut Vec<Rq>);
 }
 
 /// The kinds of requests that blk-mq's limits on scheduler tags distinguish.

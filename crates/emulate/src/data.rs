@@ -18,7 +18,7 @@ use units::Bytes;
 /// Where data are to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum Storage {
     /// In memory that nobody else sees; gone with the server.
     Memory,
     /// In this file, which is there.
@@ -40,15 +40,15 @@ const MAX_QUICK_FIRST_WRITE: Bytes = Bytes::from_kib(16);
 
 impl Data {
     /// Opens the place, `size` long; nobody else may emulate on the same file.
-    pub fn open(place: &Place, size: Bytes) -> io::Result<Data> {
+    pub fn open(place: &Storage, size: Bytes) -> io::Result<Data> {
         let file = match place {
-            Place::Memory => File::from(memfd_create("spindle-data", MemfdFlags::CLOEXEC)?),
-            Place::File(path) => locked(path)?,
+            Storage::Memory => File::from(memfd_create("spindle-data", MemfdFlags::CLOEXEC)?),
+            Storage::File(path) => locked(path)?,
         };
         if file.metadata()?.len() < size.0 {
             ftruncate(&file, size.0)?;
         }
-        Ok(Data { file, size, in_memory: *place == Place::Memory })
+        Ok(Data { file, size, in_memory: *place == Storage::Memory })
     }
 
     /// How long they are.
@@ -116,7 +116,7 @@ mod tests {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
         std::fs::write(&path, b"").unwrap();
-        for place in [Place::Memory, Place::File(path)] {
+        for place in [Storage::Memory, Storage::File(path)] {
             let data = Data::open(&place, Bytes::from_gib(300)).unwrap();
             let at = Bytes::from_gib(299).0;
             let mut buffer = vec![1; 1 << 20];
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_may_take_time_is_not_quick() {
-        let data = Data::open(&Place::Memory, Bytes::from_gib(1)).unwrap();
+        let data = Data::open(&Storage::Memory, Bytes::from_gib(1)).unwrap();
         let soon = |op, offset, length| data.is_quick(op, offset, length);
         assert!(soon(Op::Read, 0, 4096) && soon(Op::Read, 8192, 128 << 10));
         assert!(!soon(Op::Read, 0, 256 << 10), "large");
@@ -149,7 +149,7 @@ mod tests {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
         std::fs::write(&path, [1; 4096]).unwrap();
-        let file = Data::open(&Place::File(path), Bytes::from_mib(1)).unwrap();
+        let file = Data::open(&Storage::File(path), Bytes::from_mib(1)).unwrap();
         assert!(!file.is_quick(Op::Read, 0, 4096), "a file's");
     }
 
@@ -158,7 +158,7 @@ mod tests {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
         std::fs::write(&path, b"").unwrap();
-        let place = Place::File(path);
+        let place = Storage::File(path);
         let _first = Data::open(&place, Bytes::from_mib(1)).unwrap();
         assert!(Data::open(&place, Bytes::from_mib(1)).is_err());
     }

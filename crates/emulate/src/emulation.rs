@@ -2,7 +2,7 @@
 //! is made on the host is announced in the change journal first.
 
 use crate::{
-    data::Place,
+    data::Storage,
     error::{DataFileError, EmulateError, Lost},
     filesystem::{FILE_NAME, MAX_REQUEST, SOURCE},
     protocol::{Begin, Command, Connection, Endpoint, Reply, ServerStats},
@@ -273,7 +273,7 @@ enum Prepared {
     Fuse {
         /// Where that is.
         point: PathBuf,
-        /// Requests come over io_uring.
+        /// RequestCounts come over io_uring.
         over_uring: bool,
     },
     /// The device whose requests it answers.
@@ -328,13 +328,13 @@ pub fn default_nr_requests(depth: u32) -> u32 {
     2 * depth.min(128)
 }
 
-fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Place> {
+fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Storage> {
     Ok(match data {
-        DataPlace::Memory => Place::Memory,
-        DataPlace::Scratch(folder) => Place::File(changes.sparse_file(folder, size)?.path),
+        DataPlace::Memory => Storage::Memory,
+        DataPlace::Scratch(folder) => Storage::File(changes.sparse_file(folder, size)?.path),
         DataPlace::File(path) => {
             users_file(path, size)?;
-            Place::File(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+            Storage::File(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
         }
     })
 }

@@ -38,7 +38,7 @@ pub const DISK: INodeNo = INodeNo(2);
 pub const FOREVER: Duration = Duration::from_secs(1 << 31);
 /// The largest request; the kernel's own limit is 256 pages (fs.fuse.max_pages_limit).
 pub const MAX_REQUEST: Bytes = Bytes::from_mib(1);
-/// Requests that the kernel may have at the server at once: above any device's tags.
+/// RequestCounts that the kernel may have at the server at once: above any device's tags.
 const MAX_BACKGROUND: u16 = 4096;
 /// Buffers that are kept for the next reads.
 const MAX_KEPT_BUFFERS: usize = 512;

@@ -10,8 +10,8 @@ use units::{Bytes, Nanos, Sectors};
 /// What a pacer counted.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Requests that arrived, by kind.
-    pub requests: Requests,
+    /// RequestCounts that arrived, by kind.
+    pub requests: RequestCounts,
     /// From a completion in the model's time to its delivery to the kernel.
     late: Histogram<u64>,
     late_sum: u128,
@@ -30,9 +30,9 @@ pub struct Tally {
     pub scheduling: Option<Scheduling>,
 }
 
-/// Requests by kind, and what they moved.
+/// RequestCounts by kind, and what they moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Requests {
+pub struct RequestCounts {
     /// Reads.
     pub reads: u64,
     /// Writes.
@@ -75,7 +75,7 @@ impl Tally {
         let empty =
             || Histogram::new_with_bounds(1, 1 << 40, 2).expect("constant bounds are valid");
         Tally {
-            requests: Requests::default(),
+            requests: RequestCounts::default(),
             late: empty(),
             late_sum: 0,
             response: empty(),

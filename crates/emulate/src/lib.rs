@@ -7,7 +7,7 @@
 //! transports `ublk` and `fuse`); over plain FUSE, a thread of `filesystem` reads requests and one of
 //! `pacer` answers them. What lives here: the server, its pacing, the transports, and the controller that
 //! brings devices up and takes them down through `host`'s change journal. What does not: the models
-//! (`device`), comparing (`runner`), text (`cli`). Requests flow from the kernel through the pacer to the
+//! (`device`), comparing (`runner`), text (`cli`). RequestCounts flow from the kernel through the pacer to the
 //! model, completions back; counts flow to the controller.
 
 mod clock;
@@ -28,12 +28,12 @@ mod softirq;
 mod transport;
 mod ublk;
 
-pub use data::Place;
+pub use data::Storage;
 pub use emulation::{
     DataPlace, Emulation, Wanted, default_nr_requests, default_scheduler, size_of,
 };
 pub use error::{DataFileError, EmulateError, Lost};
-pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, Requests, TooLate};
+pub use lateness::{DEFAULT_MEAN, DEFAULT_P99, LateStatistic, Lateness, RequestCounts, TooLate};
 pub use protocol::ServerStats;
 pub use server::{SERVER_VERB, preempted_share, processor_share, serve};
 pub use server_error::{Resource, ServerError};

@@ -145,7 +145,7 @@ impl Lead {
 pub struct PacerStats {
     /// Counters and distributions.
     pub tally: Tally,
-    /// Requests at the model now.
+    /// RequestCounts at the model now.
     pub outstanding: u32,
     /// The most at once.
     pub max_outstanding: u32,
@@ -239,7 +239,7 @@ impl<T: Send + 'static> Pacer<T> {
         }
     }
 
-    /// Replaces the model by `device`, at its time zero, and resets the counters. Requests that are
+    /// Replaces the model by `device`, at its time zero, and resets the counters. RequestCounts that are
     /// outstanding at the old model complete at once.
     pub fn reset(&self, device: Box<dyn Device>) {
         self.complete_all(|core| {

@@ -2,8 +2,8 @@
 //! the server's standard input.
 
 use crate::{
-    data::Place,
-    lateness::{Lateness, Requests},
+    data::Storage,
+    lateness::{Lateness, RequestCounts},
     server_error::ServerError,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -46,7 +46,7 @@ pub struct Begin {
     /// Length of the device.
     pub size: Bytes,
     /// Where the data are stored.
-    pub place: Place,
+    pub place: Storage,
     /// Where requests come from.
     pub endpoint: Endpoint,
     /// Whether idle processors may halt now and then; see `pacer::Waits`.
@@ -103,11 +103,11 @@ pub enum Reply {
 /// What a server counted since its counters were reset.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerStats {
-    /// Requests that arrived.
-    pub requests: Requests,
+    /// RequestCounts that arrived.
+    pub requests: RequestCounts,
     /// How late completions were.
     pub lateness: Lateness,
-    /// Requests at the model now.
+    /// RequestCounts at the model now.
     pub outstanding: u32,
     /// The most at once.
     pub max_outstanding: u32,

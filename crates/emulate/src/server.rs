@@ -6,7 +6,7 @@
 
 use crate::{
     clock,
-    data::{Data, Place},
+    data::{Data, Storage},
     filesystem::{self, Buffers, FuseReply, OneFile, Rest},
     fuse::Entries,
     mailbox::{Answer, Mailbox, Message},
@@ -94,8 +94,8 @@ impl Served {
         let device = profile.build(begin.seed).map_err(ServerError::model)?;
         let data = Data::open(&begin.place, begin.size).map_err(|error| {
             let what = match &begin.place {
-                Place::Memory => Resource::Memory,
-                Place::File(path) => Resource::DataFile { path: path.clone() },
+                Storage::Memory => Resource::Memory,
+                Storage::File(path) => Resource::DataFile { path: path.clone() },
             };
             what.failed(error)
         })?;

@@ -8,18 +8,18 @@ use record::CounterSample;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Requests of one kind that were done.
+/// KindSums of one kind that were done.
 #[derive(Clone, Copy, Debug, Default)]
-struct Requests {
+struct KindSums {
     completed: u64,
     sectors: u64,
     /// Sum of the times from their making to their end.
     time: u64,
 }
 
-impl Requests {
-    fn since(self, before: Requests) -> Requests {
-        Requests {
+impl KindSums {
+    fn since(self, before: KindSums) -> KindSums {
+        KindSums {
             completed: self.completed - before.completed,
             sectors: self.sectors - before.sectors,
             time: self.time - before.time,
@@ -31,9 +31,9 @@ impl Requests {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     at: Nanos,
-    reads: Requests,
-    writes: Requests,
-    flushes: Requests,
+    reads: KindSums,
+    writes: KindSums,
+    flushes: KindSums,
     waited: u64,
     served: u64,
     busy: u64,
@@ -176,7 +176,7 @@ fn rates(before: &Sums, now: &Sums) -> BTreeMap<String, f64> {
     let operations = (now.operations - before.operations) as f64;
     let in_queue = mean(l.queued_time, m.queued_time);
     let at_device = mean(l.depth_time, m.depth_time);
-    let growth = |requests: Requests, merges: u64| RequestGrowth {
+    let growth = |requests: KindSums, merges: u64| RequestGrowth {
         completed: requests.completed as f64,
         merged: merges as f64,
         sectors: requests.sectors as f64,

@@ -13,7 +13,7 @@ use crate::replay::{Ended, ReplaySpec, Replaying};
 use crate::spec::{SimulateError, Spec, check};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
-use blocklayer::{Bio, BioDone, Outcome};
+use blocklayer::{AdvanceOutput, Bio, BioDone};
 use device::{Device, Op, Path};
 use random::Stream;
 use record::{Measurement, Second};
@@ -195,7 +195,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         self.start_clients();
         self.begin_what_may();
         self.settle();
-        let mut outcome = Outcome::default();
+        let mut outcome = AdvanceOutput::default();
         let mut steps = 0u64;
         while self.now < self.end() && !self.replay.as_ref().is_some_and(Replaying::is_done) {
             let event = self.next_event();

@@ -1,6 +1,8 @@
 //! The volume below the clients: one block layer, or several striped by the host (LVM).
 
-use blocklayer::{Bio, BlockLayer, Config, ConfigError, Counters, LayerView, Outcome, Submitted};
+use blocklayer::{
+    AdvanceOutput, Bio, BlockLayer, Config, ConfigError, Counters, LayerView, Submitted,
+};
 use device::Device;
 use units::{Nanos, Sectors};
 
@@ -98,7 +100,7 @@ impl<D: Device + ?Sized> Volume<D> {
     }
 
     #[inline]
-    pub fn advance(&mut self, now: Nanos, outcome: &mut Outcome) {
+    pub fn advance(&mut self, now: Nanos, outcome: &mut AdvanceOutput) {
         for member in &mut self.members {
             member.advance(now, outcome);
         }

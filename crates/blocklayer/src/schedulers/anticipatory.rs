@@ -1,10 +1,10 @@
-//! anticipatory: after a read it waits a moment for the same process's next one.
+//! anticipatory: after a read it idles briefly for the same process's next read.
 
 use super::mean::Mean;
 use crate::bio::Bio;
 use crate::config::Resolved;
 use crate::order::{Fifo, Links, Sorted};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -12,14 +12,15 @@ use units::Nanos;
 const SYNC: usize = 0;
 const ASYNC: usize = 1;
 
-/// Backwards it goes so far at most, at twice the cost.
+/// How far back a request may be chosen, at twice the cost.
 const MAX_BACK_SECTORS: u64 = 1024 * 1024;
-/// Another process's request so near is as good; the window doubles with each millisecond waited.
+/// Another process's request within this distance is as good; the window doubles with each millisecond of
+/// idling.
 const CLOSE_SECTORS: u64 = 8192;
-/// Think times count up to this; after so long any request is near enough.
+/// Think times count up to this; after idling for this long any request is near enough.
 const MAX_THINK: Nanos = Nanos::from_millis(20);
 
-/// What is known of a process.
+/// Statistics of a process.
 #[derive(Debug, Default)]
 struct Process {
     queued: u32,
@@ -30,16 +31,16 @@ struct Process {
     last_done: Option<Nanos>,
 }
 
-/// Where the waiting stands.
+/// The state of idling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
-    /// Not waiting; a wait may begin.
+    /// Not idling; idling may begin.
     Off,
-    /// For the completion of the process's last request.
+    /// Waits for the completion of the process's last request.
     Completion,
-    /// For the process's next request, until then.
+    /// Idles for the process's next request, until then.
     Next(Nanos),
-    /// This wait was over or in vain: none again before the next sync request is sent.
+    /// Idling ended: it does not begin again before the next sync request is sent.
     Over,
 }
 
@@ -50,15 +51,15 @@ pub(crate) struct Anticipatory {
     fifos: [Fifo; 2],
     links: Links,
     processes: BTreeMap<u32, Process>,
-    /// Where the last request of each class ended, and of both.
+    /// Where the last request ended: of each class, and of both.
     position: [u64; 2],
     last_end: u64,
     in_flight: u32,
     batch: usize,
-    /// None: the clock of a sync batch starts at its first completion.
+    /// `None`: the time of a sync batch starts at its first completion.
     batch_ends: Option<Nanos>,
     batch_began: Nanos,
-    /// The direction changed: all that is out must come back first.
+    /// The direction changed: all outstanding requests must complete first.
     draining: bool,
     write_batch: u32,
     writes_left: u32,
@@ -105,7 +106,7 @@ impl Anticipatory {
     }
 
     /// Nearest ahead, or behind at twice the cost, or the lowest.
-    fn nearest(&self, class: usize, requests: &Requests) -> Option<Rq> {
+    fn nearest(&self, class: usize, requests: &RequestTable) -> Option<Rq> {
         if !self.sorting {
             return self.fifos[class].head();
         }
@@ -120,8 +121,8 @@ impl Anticipatory {
         }
     }
 
-    /// Looks at the oldest request's deadline, at most once per expiry time.
-    fn expired_head(&mut self, class: usize, requests: &Requests, now: Nanos) -> Option<Rq> {
+    /// Checks the oldest request's deadline, at most once per expiry time.
+    fn expired_head(&mut self, class: usize, requests: &RequestTable, now: Nanos) -> Option<Rq> {
         if now < self.fifo_checked[class] + self.expire[class] {
             return None;
         }
@@ -129,8 +130,8 @@ impl Anticipatory {
         self.fifos[class].head().filter(|rq| requests[*rq].deadline <= now)
     }
 
-    /// Whether this request makes waiting for the last process pointless (or none could help).
-    fn stops_waiting(&self, rq: Option<Rq>, requests: &Requests, now: Nanos) -> bool {
+    /// Whether this request makes idling for the last process pointless.
+    fn stops_waiting(&self, rq: Option<Rq>, requests: &RequestTable, now: Nanos) -> bool {
         let Some((process, done)) = self.last else { return true };
         let Some(p) = self.processes.get(&process) else { return true };
         let own = u32::from(done.is_none());
@@ -158,8 +159,13 @@ impl Anticipatory {
         start + window / 2 >= self.last_end && start <= self.last_end + window
     }
 
-    /// Begins to wait, if that makes sense before sending `rq`; what to answer meanwhile.
-    fn begin_to_wait(&mut self, rq: Option<Rq>, requests: &Requests, now: Nanos) -> Option<Issue> {
+    /// Begins to idle, if that is worthwhile before sending `rq`; returns the answer meanwhile.
+    fn begin_to_wait(
+        &mut self,
+        rq: Option<Rq>,
+        requests: &RequestTable,
+        now: Nanos,
+    ) -> Option<Issue> {
         if self.wait == Wait::Over || self.antic_expire == Nanos::ZERO {
             return None;
         }
@@ -190,7 +196,7 @@ impl Anticipatory {
         self.batch_ends = None;
     }
 
-    /// All is back: the new batch begins, and after writes their number adapts to their time.
+    /// All requests have completed: the new batch begins; after writes, their number adapts to their time.
     fn begin_batch(&mut self, now: Nanos) {
         self.draining = false;
         if self.batch == ASYNC {
@@ -214,8 +220,8 @@ impl Anticipatory {
         *count = (*count).clamp(1, 1 << 20);
     }
 
-    /// Which request of which batch, without regard to draining.
-    fn choose(&mut self, requests: &Requests, now: Nanos) -> Result<Rq, Issue> {
+    /// The next request of the present or a new batch, regardless of draining.
+    fn choose(&mut self, requests: &RequestTable, now: Nanos) -> Result<Rq, Issue> {
         let [reads, writes] = [SYNC, ASYNC].map(|class| !self.trees[class].is_empty());
         if !(reads && writes && self.batch_is_over(now)) {
             let rq = self.nearest(self.batch, requests);
@@ -250,7 +256,7 @@ impl Anticipatory {
         }
     }
 
-    fn send(&mut self, rq: Rq, requests: &Requests) {
+    fn send(&mut self, rq: Rq, requests: &RequestTable) {
         let request = &requests[rq];
         let class = request.queue_index as usize;
         self.trees[class].remove(request.start, rq);
@@ -272,7 +278,7 @@ impl Anticipatory {
 }
 
 impl Scheduler for Anticipatory {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let class = if requests[rq].sync { SYNC } else { ASYNC };
         let request = &mut requests[rq];
         request.queue_index = class as u32;
@@ -298,7 +304,7 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         if self.draining {
             if self.in_flight > 0 {
                 return Issue::Nothing;
@@ -325,7 +331,7 @@ impl Scheduler for Anticipatory {
         Issue::Send(rq)
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let request = &requests[rq];
         let name = request.context.process;
         self.in_flight -= 1;
@@ -353,12 +359,12 @@ impl Scheduler for Anticipatory {
         self.trees[SYNC].len() + self.trees[ASYNC].len()
     }
 
-    fn front(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, requests: &RequestTable, bio: &Bio) -> Option<Rq> {
         let class = if bio.is_sync() { SYNC } else { ASYNC };
         self.trees[class].at(bio.end()).filter(|rq| requests[*rq].op == bio.op)
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         let tree = &self.trees[requests[rq].queue_index as usize];
         match side {
             Side::Latter => tree.successor(requests[rq].start, rq),
@@ -366,13 +372,13 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         let tree = &mut self.trees[requests[rq].queue_index as usize];
         tree.remove(old_start, rq);
         tree.insert(requests[rq].start, rq);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         let class = requests[gone].queue_index as usize;
         self.trees[class].remove(requests[gone].start, gone);
         if requests[gone].deadline < requests[into].deadline {
@@ -386,7 +392,7 @@ impl Scheduler for Anticipatory {
         }
     }
 
-    fn drain(&mut self, requests: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, requests: &mut RequestTable, out: &mut Vec<Rq>) {
         let from = out.len();
         self.trees.iter_mut().for_each(|tree| tree.drain(out));
         self.fifos = Default::default();

@@ -4,7 +4,7 @@ use crate::bio::Bio;
 use crate::config::Resolved;
 use crate::kernel::Kernel;
 use crate::order::{Fifo, Links, Sorted};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side};
 use device::Op;
 use units::Nanos;
@@ -24,13 +24,13 @@ pub(super) struct Directions {
 }
 
 impl Directions {
-    pub fn insert(&mut self, rq: Rq, requests: &Requests, links: &mut Links) {
+    pub fn insert(&mut self, rq: Rq, requests: &RequestTable, links: &mut Links) {
         let dir = direction(requests[rq].op);
         self.trees[dir].insert(requests[rq].start, rq);
         self.fifos[dir].push(links, rq);
     }
 
-    pub fn remove(&mut self, rq: Rq, requests: &Requests, links: &mut Links) {
+    pub fn remove(&mut self, rq: Rq, requests: &RequestTable, links: &mut Links) {
         let dir = direction(requests[rq].op);
         self.trees[dir].remove(requests[rq].start, rq);
         self.fifos[dir].remove(links, rq);
@@ -40,18 +40,18 @@ impl Directions {
         self.trees[READ].len() + self.trees[WRITE].len()
     }
 
-    pub fn expired(&self, dir: usize, requests: &Requests, now: Nanos) -> bool {
+    pub fn expired(&self, dir: usize, requests: &RequestTable, now: Nanos) -> bool {
         self.fifos[dir].head().is_some_and(|rq| requests[rq].deadline <= now)
     }
 
-    pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &Requests) {
+    pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &RequestTable) {
         let tree = &mut self.trees[direction(requests[rq].op)];
         tree.remove(old_start, rq);
         tree.insert(requests[rq].start, rq);
     }
 
     /// `gone` leaves; `into` takes the earlier deadline and its place.
-    pub fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests, links: &mut Links) {
+    pub fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable, links: &mut Links) {
         let dir = direction(requests[gone].op);
         self.trees[dir].remove(requests[gone].start, gone);
         if requests[gone].deadline < requests[into].deadline {
@@ -62,7 +62,7 @@ impl Directions {
         }
     }
 
-    pub fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    pub fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         let tree = &self.trees[direction(requests[rq].op)];
         match side {
             Side::Latter => tree.successor(requests[rq].start, rq),
@@ -116,7 +116,7 @@ impl Deadline {
     }
 
     /// The next of the running batch, if the batch may go on.
-    fn continued(&mut self, requests: &Requests) -> Option<Rq> {
+    fn continued(&mut self, requests: &RequestTable) -> Option<Rq> {
         let rq = self.next[WRITE].or(self.next[READ])?;
         if self.contiguous_batches && requests[rq].start != self.last_end {
             return None;
@@ -142,7 +142,7 @@ impl Deadline {
         writes.then_some(WRITE)
     }
 
-    fn forget_next(&mut self, rq: Rq, requests: &Requests) {
+    fn forget_next(&mut self, rq: Rq, requests: &RequestTable) {
         let dir = direction(requests[rq].op);
         if self.next[dir] == Some(rq) {
             self.next[dir] = self.queues.trees[dir].successor(requests[rq].start, rq);
@@ -151,12 +151,12 @@ impl Deadline {
 }
 
 impl Scheduler for Deadline {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         requests[rq].deadline = now + self.expire[direction(requests[rq].op)];
         self.queues.insert(rq, requests, &mut self.links);
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         let rq = match self.continued(requests) {
             Some(rq) => rq,
             None => {
@@ -184,7 +184,7 @@ impl Scheduler for Deadline {
         Issue::Send(rq)
     }
 
-    fn complete(&mut self, _: Rq, _: &mut Requests, _: Nanos) {}
+    fn complete(&mut self, _: Rq, _: &mut RequestTable, _: Nanos) {}
 
     fn len(&self) -> usize {
         self.queues.len()
@@ -194,31 +194,31 @@ impl Scheduler for Deadline {
         false
     }
 
-    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+    fn back(&self, requests: &RequestTable, bio: &Bio) -> Option<Rq> {
         let queues = &self.queues;
         let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
         (requests[before].end() == bio.start.0).then_some(before)
     }
 
-    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
         let tree = &self.queues.trees[direction(bio.op)];
         self.front_merges.then(|| tree.at(bio.end())).flatten()
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         self.queues.neighbour(requests, rq, side)
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         self.queues.moved(rq, old_start, requests);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         self.forget_next(gone, requests);
         self.queues.absorbed(into, gone, requests, &mut self.links);
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         self.next = [None; 2];
         self.queues.drain(out);
     }

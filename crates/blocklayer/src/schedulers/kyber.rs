@@ -4,7 +4,7 @@ use crate::bio::Context;
 use crate::config::Resolved;
 use crate::kernel::Kernel;
 use crate::order::{Fifo, Links};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
 use device::Op;
 use units::Nanos;
@@ -12,7 +12,7 @@ use units::Nanos;
 const DOMAINS: usize = 4;
 /// Tokens at most: reads, writes, discards, others.
 const DEPTH: [u32; DOMAINS] = [256, 128, 64, 16];
-/// How many of a domain go before the next domain's turn.
+/// How many requests of a domain go before the next domain's turn.
 const BATCH: [u32; DOMAINS] = [16, 8, 1, 1];
 /// Buckets of a quarter of the target each; from `GOOD` on the target is missed.
 const BUCKETS: usize = 8;
@@ -38,8 +38,8 @@ impl Histogram {
         self.since.get_or_insert(now);
     }
 
-    /// The bucket of a percentile, when there are samples enough or they waited long enough; the
-    /// histogram then starts anew.
+    /// The bucket of a percentile, once there are enough samples or enough time has passed; the histogram then
+    /// starts again.
     fn percentile(&mut self, percent: u32, now: Nanos) -> Option<usize> {
         let total: u32 = self.counts.iter().sum();
         let since = self.since?;
@@ -145,13 +145,13 @@ impl Kyber {
 }
 
 impl Scheduler for Kyber {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, _: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, _: Nanos) {
         let at = domain(requests[rq].op);
         requests[rq].queue_index = at as u32;
         self.domains[at].fifo.push(&mut self.links, rq);
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         let mut found = None;
         if self.batching < BATCH[self.current] {
             found = self.take(self.current);
@@ -176,7 +176,7 @@ impl Scheduler for Kyber {
         }
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let request = &requests[rq];
         let domain = &mut self.domains[request.queue_index as usize];
         domain.in_flight -= 1;
@@ -193,7 +193,7 @@ impl Scheduler for Kyber {
         self.domains.iter().map(|domain| domain.fifo.len()).sum()
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         let fifo = &self.domains[requests[rq].queue_index as usize].fifo;
         match side {
             Side::Former => fifo.before(&self.links, rq),
@@ -201,9 +201,9 @@ impl Scheduler for Kyber {
         }
     }
 
-    fn moved(&mut self, _: Rq, _: u64, _: &mut Requests) {}
+    fn moved(&mut self, _: Rq, _: u64, _: &mut RequestTable) {}
 
-    fn absorbed(&mut self, _: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, _: Rq, gone: Rq, requests: &mut RequestTable) {
         self.domains[requests[gone].queue_index as usize].fifo.remove(&mut self.links, gone);
     }
 
@@ -215,7 +215,7 @@ impl Scheduler for Kyber {
         }
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         for domain in &mut self.domains {
             while let Some(rq) = domain.fifo.head() {
                 domain.fifo.remove(&mut self.links, rq);
@@ -254,12 +254,12 @@ mod tests {
     fn depths_follow_the_latencies_of_all_domains() {
         let config = Config::new(Kernel::V6_12, 1023).with_scheduler("kyber").resolve().unwrap();
         let mut kyber = Kyber::new(&config);
-        // All is well: nothing changes.
+        // Targets are met: nothing changes.
         assert_eq!(window(&mut kyber, (0.4, 0.4), (5.0, 5.0), 100), [256, 128]);
         // Writes miss their target of 10 ms: domains that meet theirs give way.
         assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 200), [64, 128]);
         assert_eq!(window(&mut kyber, (0.4, 0.4), (12.0, 12.0), 300), [16, 128]);
-        // The device is well again, but reads now wait for tokens: they get more.
+        // The device meets its targets again, but reads now wait for tokens: they get more.
         assert_eq!(window(&mut kyber, (0.4, 5.0), (5.0, 5.0), 400), [32, 128]);
         assert_eq!(window(&mut kyber, (0.4, 2.2), (5.0, 5.0), 500), [40, 128]);
         assert_eq!(window(&mut kyber, (0.4, 1.9), (5.0, 5.0), 600), [40, 128]);

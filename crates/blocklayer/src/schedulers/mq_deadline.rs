@@ -4,7 +4,7 @@ use super::deadline::{Directions, READ, WRITE, direction};
 use crate::bio::{Bio, Context};
 use crate::config::Resolved;
 use crate::order::Links;
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
 use units::Nanos;
 
@@ -14,7 +14,7 @@ struct Class {
     queues: Directions,
     /// Where the last request of each direction started.
     position: [u64; 2],
-    /// Requests held and in flight.
+    /// RequestTable held and in flight.
     present: u32,
 }
 
@@ -58,7 +58,7 @@ impl MqDeadline {
     }
 
     /// A class that waited too long behind a higher one: its oldest request, if old enough.
-    fn aged(&self, requests: &Requests, now: Nanos) -> Option<(usize, Rq)> {
+    fn aged(&self, requests: &RequestTable, now: Nanos) -> Option<(usize, Rq)> {
         [1, 2].into_iter().find_map(|class| {
             let fifos = &self.classes[class].queues.fifos;
             let heads = [READ, WRITE].into_iter().filter_map(|dir| fifos[dir].head());
@@ -67,7 +67,7 @@ impl MqDeadline {
         })
     }
 
-    fn choose(&mut self, class: usize, requests: &Requests, now: Nanos) -> Option<Rq> {
+    fn choose(&mut self, class: usize, requests: &RequestTable, now: Nanos) -> Option<Rq> {
         let c = &self.classes[class];
         let from = |dir: usize| match self.sorting {
             true => c.queues.trees[dir].from(c.position[dir]),
@@ -97,7 +97,7 @@ impl MqDeadline {
         onward.or(c.queues.fifos[dir].head())
     }
 
-    fn take(&mut self, class: usize, rq: Rq, requests: &Requests) -> Issue {
+    fn take(&mut self, class: usize, rq: Rq, requests: &RequestTable) -> Issue {
         let c = &mut self.classes[class];
         self.batching += 1;
         c.position[direction(requests[rq].op)] = requests[rq].start;
@@ -105,13 +105,13 @@ impl MqDeadline {
         Issue::Send(rq)
     }
 
-    fn class(&self, requests: &Requests, rq: Rq) -> &Class {
+    fn class(&self, requests: &RequestTable, rq: Rq) -> &Class {
         &self.classes[requests[rq].queue_index as usize]
     }
 }
 
 impl Scheduler for MqDeadline {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let request = &mut requests[rq];
         request.deadline = now + self.expire[direction(request.op)];
         request.queue_index = request.context.class as u32;
@@ -120,7 +120,7 @@ impl Scheduler for MqDeadline {
         class.queues.insert(rq, requests, &mut self.links);
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         if let Some((class, rq)) = self.aged(requests, now) {
             return self.take(class, rq, requests);
         }
@@ -140,7 +140,7 @@ impl Scheduler for MqDeadline {
         age.map_or(Issue::Nothing, Issue::WaitUntil)
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, _: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, _: Nanos) {
         self.classes[requests[rq].queue_index as usize].present -= 1;
     }
 
@@ -152,30 +152,30 @@ impl Scheduler for MqDeadline {
         false
     }
 
-    fn back(&self, requests: &Requests, bio: &Bio) -> Option<Rq> {
+    fn back(&self, requests: &RequestTable, bio: &Bio) -> Option<Rq> {
         let queues = &self.classes[bio.context.class as usize].queues;
         let before = queues.trees[direction(bio.op)].below(bio.start.0)?;
         (requests[before].end() == bio.start.0).then_some(before)
     }
 
-    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
         let queues = &self.classes[bio.context.class as usize].queues;
         self.front_merges.then(|| queues.trees[direction(bio.op)].at(bio.end())).flatten()
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         self.class(requests, rq).queues.neighbour(requests, rq, side)
     }
 
-    fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
+    fn allows_merge(&self, requests: &RequestTable, rq: Rq, bio: &Bio) -> bool {
         requests[rq].queue_index == bio.context.class as u32
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         self.classes[requests[rq].queue_index as usize].queues.moved(rq, old_start, requests);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         let class = &mut self.classes[requests[gone].queue_index as usize];
         class.present -= 1;
         class.queues.absorbed(into, gone, requests, &mut self.links);
@@ -185,7 +185,7 @@ impl Scheduler for MqDeadline {
         if class == TagClass::Read { u32::MAX } else { self.async_depth }
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         self.classes.iter_mut().for_each(|class| class.queues.drain(out));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::kernel::Kernel;
 use crate::order::{Fifo, Links};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side};
 use units::Nanos;
 
@@ -23,11 +23,11 @@ impl Noop {
 }
 
 impl Scheduler for Noop {
-    fn insert(&mut self, rq: Rq, _: &mut Requests, _: Nanos) {
+    fn insert(&mut self, rq: Rq, _: &mut RequestTable, _: Nanos) {
         self.fifo.push(&mut self.links, rq);
     }
 
-    fn dispatch(&mut self, _: &mut Requests, _: Nanos) -> Issue {
+    fn dispatch(&mut self, _: &mut RequestTable, _: Nanos) -> Issue {
         match self.fifo.head() {
             Some(rq) => {
                 self.fifo.remove(&mut self.links, rq);
@@ -37,13 +37,13 @@ impl Scheduler for Noop {
         }
     }
 
-    fn complete(&mut self, _: Rq, _: &mut Requests, _: Nanos) {}
+    fn complete(&mut self, _: Rq, _: &mut RequestTable, _: Nanos) {}
 
     fn len(&self) -> usize {
         self.fifo.len()
     }
 
-    fn neighbour(&self, _: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, _: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         match side {
             Side::Former => self.fifo.before(&self.links, rq),
             Side::Latter => self.fifo.after(&self.links, rq),
@@ -54,13 +54,13 @@ impl Scheduler for Noop {
         self.end_hash
     }
 
-    fn moved(&mut self, _: Rq, _: u64, _: &mut Requests) {}
+    fn moved(&mut self, _: Rq, _: u64, _: &mut RequestTable) {}
 
-    fn absorbed(&mut self, _: Rq, gone: Rq, _: &mut Requests) {
+    fn absorbed(&mut self, _: Rq, gone: Rq, _: &mut RequestTable) {
         self.fifo.remove(&mut self.links, gone);
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         while let Some(rq) = self.fifo.head() {
             self.fifo.remove(&mut self.links, rq);
             out.push(rq);

@@ -4,15 +4,15 @@ use super::mean::Mean;
 use crate::bio::{Context, IoClass};
 use crate::config::Resolved;
 use crate::order::{Fifo, Links, Sorted};
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::Side;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// A queue's place in [`Queues`].
+/// A queue's index in [`Queues`].
 pub(super) type Q = usize;
 
-/// The tunables that cfq has, and bfq as far as it has them.
+/// The tunables of cfq, of which bfq has some.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub quantum: u32,
@@ -24,11 +24,11 @@ pub(super) struct Settings {
     pub slice_async: Nanos,
     pub slice_async_rq: u32,
     pub slice_idle: Nanos,
-    /// Whether the nearest goes first, or the oldest.
+    /// Whether the nearest request goes first, or the oldest.
     pub sorting: bool,
     /// Whether an empty queue may keep the device.
     pub waiting: bool,
-    /// Whether a new queue counts as one that thought for long before its first request.
+    /// Whether a new queue starts with a long think time.
     pub thinks_first: bool,
 }
 
@@ -58,7 +58,7 @@ impl Settings {
         Nanos(base.0 * (9 - u64::from(level.min(7))) / 5)
     }
 
-    /// How many async requests a slice may send: 16 at level 4.
+    /// How many async requests a slice may dispatch: 16 at level 4.
     pub fn async_requests(&self, level: u8) -> u32 {
         2 * self.slice_async_rq * (8 - u32::from(level.min(7)))
     }
@@ -72,24 +72,24 @@ pub(super) struct Queue {
     pub level: u8,
     pub sorted: Sorted,
     pub fifo: Fifo,
-    /// Sent and not yet complete.
+    /// Requests dispatched and not completed.
     pub in_flight: u32,
-    /// That it had so far.
+    /// Requests so far.
     pub requests: u64,
-    /// Sent in this slice.
+    /// Requests dispatched in this slice.
     pub sent: u32,
     pub slice_end: Option<Nanos>,
-    /// This slice's look at the oldest request is done.
+    /// The oldest request was checked in this slice.
     pub fifo_seen: bool,
     pub think: Mean,
     pub seek: Mean,
-    /// Which of the last 32 requests jumped: one bit each.
+    /// Which of the last 32 requests were not near their predecessor: one bit each.
     pub jumps: u32,
     pub last_end: Option<u64>,
     pub last_done: Option<Nanos>,
-    /// Had four or more queued at once since its slice began.
+    /// It had four or more requests queued at once in this slice.
     pub deep: bool,
-    /// Has the device: what it thinks then does not count.
+    /// It has the device: think times do not count meanwhile.
     pub in_service: bool,
 }
 
@@ -97,13 +97,13 @@ impl Queue {
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
-    /// Requests it has here and at the device.
+    /// RequestTable it has here and at the device.
     pub fn depth(&self) -> u32 {
         self.sorted.len() as u32 + self.in_flight
     }
 }
 
-/// All queues, their requests, and the finding of the next in one of them.
+/// All queues, their requests, and the choice of the next request in a queue.
 #[derive(Debug)]
 pub(super) struct Queues {
     pub all: Vec<Queue>,
@@ -153,7 +153,7 @@ impl Queues {
         }
     }
 
-    /// From now on a process's sync requests go to this queue.
+    /// Redirects a process's sync requests to this queue.
     pub fn join(&mut self, process: u32, q: Q) {
         self.by_process.insert(process, q);
     }
@@ -169,14 +169,14 @@ impl Queues {
         }
         let queue = &mut self.all[q];
         if queue.is_empty() {
-            // A changed priority counts from when the queue is next filled.
+            // A changed priority takes effect when the queue next becomes busy.
             (queue.class, queue.level) = (context.class, context.level);
         }
         q
     }
 
-    /// Puts a request in its queue, and learns about the process from it.
-    pub fn insert(&mut self, rq: Rq, sync: bool, requests: &mut Requests, now: Nanos) -> Q {
+    /// Adds a request to its queue, and updates the statistics of its process.
+    pub fn insert(&mut self, rq: Rq, sync: bool, requests: &mut RequestTable, now: Nanos) -> Q {
         let context = requests[rq].context;
         let q = self.find_or_make(&context, sync);
         let settings = self.settings;
@@ -212,15 +212,15 @@ impl Queues {
         q
     }
 
-    fn remove(&mut self, rq: Rq, requests: &Requests) {
+    fn remove(&mut self, rq: Rq, requests: &RequestTable) {
         let queue = &mut self.all[requests[rq].queue_index as usize];
         queue.sorted.remove(requests[rq].start, rq);
         queue.fifo.remove(&mut self.links, rq);
         self.held -= 1;
     }
 
-    /// Takes a request out, to be sent.
-    pub fn send(&mut self, rq: Rq, requests: &Requests) {
+    /// Removes a request that is dispatched.
+    pub fn send(&mut self, rq: Rq, requests: &RequestTable) {
         self.remove(rq, requests);
         let queue = &mut self.all[requests[rq].queue_index as usize];
         queue.in_flight += 1;
@@ -230,7 +230,7 @@ impl Queues {
         self.position = requests[rq].end();
     }
 
-    pub fn complete(&mut self, rq: Rq, requests: &Requests, now: Nanos) -> Q {
+    pub fn complete(&mut self, rq: Rq, requests: &RequestTable, now: Nanos) -> Q {
         let q = requests[rq].queue_index as usize;
         let queue = &mut self.all[q];
         queue.in_flight -= 1;
@@ -240,8 +240,8 @@ impl Queues {
         q
     }
 
-    /// The slice's one look at the oldest request, if it is over its time; else the nearest.
-    pub fn choose(&mut self, q: Q, requests: &Requests, now: Nanos) -> Option<Rq> {
+    /// The oldest request, once per slice and if it has expired; otherwise the nearest.
+    pub fn choose(&mut self, q: Q, requests: &RequestTable, now: Nanos) -> Option<Rq> {
         let queue = &mut self.all[q];
         let head = queue.fifo.head()?;
         if !queue.fifo_seen {
@@ -253,9 +253,9 @@ impl Queues {
         self.nearest(q, requests)
     }
 
-    /// The nearest ahead; behind, up to back_seek_max, distance counts back_seek_penalty times;
-    /// else it begins again at the lowest.
-    pub fn nearest(&self, q: Q, requests: &Requests) -> Option<Rq> {
+    /// The nearest request: ahead, or behind up to back_seek_max, where distance counts back_seek_penalty
+    /// times; otherwise the lowest.
+    pub fn nearest(&self, q: Q, requests: &RequestTable) -> Option<Rq> {
         if !self.settings.sorting {
             return self.all[q].fifo.head();
         }
@@ -277,7 +277,7 @@ impl Queues {
         }
     }
 
-    /// Which of two starts is nearer, as `nearest` reckons.
+    /// Which of two starts is nearer, in the sense of `nearest`.
     pub fn is_nearer(&self, start: u64, than: u64) -> bool {
         let cost = |start: u64| match self.position.checked_sub(start) {
             Some(back) if back > self.settings.back_seek_sectors => (true, start),
@@ -287,18 +287,18 @@ impl Queues {
         cost(start) < cost(than)
     }
 
-    pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &Requests) {
+    pub fn moved(&mut self, rq: Rq, old_start: u64, requests: &RequestTable) {
         let sorted = &mut self.all[requests[rq].queue_index as usize].sorted;
         sorted.remove(old_start, rq);
         sorted.insert(requests[rq].start, rq);
     }
 
-    pub fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    pub fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         self.remove(gone, requests);
         requests[into].deadline = requests[into].deadline.min(requests[gone].deadline);
     }
 
-    pub fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    pub fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         let sorted = &self.all[requests[rq].queue_index as usize].sorted;
         match side {
             Side::Latter => sorted.successor(requests[rq].start, rq),
@@ -306,7 +306,7 @@ impl Queues {
         }
     }
 
-    /// Gives all up, as sent.
+    /// Removes all requests, as if dispatched.
     pub fn drain(&mut self, out: &mut Vec<Rq>) {
         for queue in &mut self.all {
             let before = out.len();

@@ -434,7 +434,7 @@ fn a_deep_writer_saw_tooths_above_its_pool() {
     assert!(run.layer.device().most_out <= 32);
 }
 
-/// Requests out together, on average, when 32 tasks read one random place after the other.
+/// RequestTable out together, on average, when 32 tasks read one random place after the other.
 fn depth_of_random_readers(config: &Config) -> f64 {
     let mut stream = random::Stream::new(1, "readers");
     let mut place = move || stream.below(1 << 27) * 8;

@@ -1,6 +1,6 @@
 //! A device that logs what it is given, and a world that hands over bios at stated times.
 
-use blocklayer::{Bio, BioDone, BlockLayer, Config, Context, IoClass, Outcome, Submitted};
+use blocklayer::{AdvanceOutput, Bio, BioDone, BlockLayer, Config, Context, IoClass, Submitted};
 use device::{Completion, Device, Op, Path, Request, View};
 use std::collections::{BTreeMap, VecDeque};
 use units::{Nanos, Sectors};
@@ -114,7 +114,7 @@ pub fn drive(
     };
     arrivals.iter().for_each(|(at, bio)| add(&mut agenda, *at, *bio));
     let mut asleep: BTreeMap<u32, VecDeque<Bio>> = BTreeMap::new();
-    let (mut done, mut outcome) = (Vec::new(), Outcome::default());
+    let (mut done, mut outcome) = (Vec::new(), AdvanceOutput::default());
     let (mut now, mut most_allocated) = (Nanos::ZERO, 0);
     loop {
         let arrival = agenda.first_key_value().map(|((at, _), _)| *at);

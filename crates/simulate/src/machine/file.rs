@@ -8,7 +8,7 @@ use units::Nanos;
 
 /// The layout of a file's pages on the device.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Layout {
     /// Contiguous from the device's start; with a filesystem, around the journal.
     Whole {
         /// Where the journal begins.
@@ -24,7 +24,7 @@ pub(crate) const EXTENT: u64 = 8 * 2048;
 /// A file, or the raw device.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
-    pub place: Place,
+    pub place: Layout,
     /// Allocated pages; a page beyond is new and is never read.
     pub pages: u64,
     /// Dirty pages that are not under write-back.
@@ -39,7 +39,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    pub fn new(place: Place, pages: u64) -> Self {
+    pub fn new(place: Layout, pages: u64) -> Self {
         File {
             place,
             pages,
@@ -58,25 +58,25 @@ impl File {
 
     /// An empty file that allocates extents as it grows.
     pub fn growing() -> Self {
-        File::new(Place::Extents(Vec::new()), 0)
+        File::new(Layout::Extents(Vec::new()), 0)
     }
 
     /// The device's sector of a sector of the file.
     #[inline]
     pub fn sector(&self, sector: u64) -> u64 {
         match &self.place {
-            Place::Whole { journal: Some(journal) } if sector >= *journal => sector + JOURNAL.0,
-            Place::Whole { .. } => sector,
-            Place::Extents(extents) => extents[(sector / EXTENT) as usize] + sector % EXTENT,
+            Layout::Whole { journal: Some(journal) } if sector >= *journal => sector + JOURNAL.0,
+            Layout::Whole { .. } => sector,
+            Layout::Extents(extents) => extents[(sector / EXTENT) as usize] + sector % EXTENT,
         }
     }
 
     /// How many sectors from there are contiguous.
     pub fn together(&self, sector: u64) -> u64 {
         match &self.place {
-            Place::Whole { journal: Some(journal) } if sector < *journal => *journal - sector,
-            Place::Whole { .. } => u64::MAX,
-            Place::Extents(_) => EXTENT - sector % EXTENT,
+            Layout::Whole { journal: Some(journal) } if sector < *journal => *journal - sector,
+            Layout::Whole { .. } => u64::MAX,
+            Layout::Extents(_) => EXTENT - sector % EXTENT,
         }
     }
 
@@ -88,7 +88,7 @@ impl File {
     /// Allocates the file up to and including `page`; `free` is where free space begins.
     pub fn grow(&mut self, page: u32, free: &mut u64) {
         self.pages = self.pages.max(u64::from(page) + 1);
-        if let Place::Extents(extents) = &mut self.place {
+        if let Layout::Extents(extents) = &mut self.place {
             while extents.len() as u64 * EXTENT < self.pages * PAGE_SECTORS {
                 extents.push(*free);
                 *free += EXTENT;

@@ -16,7 +16,7 @@ mod writing;
 
 pub(crate) use calls::{DirectCall, DirectStage, ReadCall, SyncCall, WriteCall};
 pub(crate) use file::File;
-use file::Place;
+use file::Layout;
 
 use crate::cache::{Cache, PAGE, PAGE_SECTORS};
 use crate::database::Server;
@@ -202,7 +202,7 @@ impl<D: Device + ?Sized> Machine<D> {
         let middle = span.0 / 2 / PAGE_SECTORS * PAGE_SECTORS;
         let grow = spec.workload.database.is_some();
         let journal_at = rules.journal.map(|_| if grow { 0 } else { middle });
-        let place = Place::Whole { journal: journal_at };
+        let place = Layout::Whole { journal: journal_at };
         let processes = contexts.iter().map(|context| context.process + 1).max().unwrap_or(0);
         let mut machine = Machine {
             hash: EventHash::new(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::stack::Stack;
-use blocklayer::{Config, Outcome};
+use blocklayer::{AdvanceOutput, Config};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::{Bytes, Sectors};
@@ -131,7 +131,7 @@ fn play(
         machine.synced.clear();
         versions.look(machine);
     };
-    let mut outcome = Outcome::default();
+    let mut outcome = AdvanceOutput::default();
     let mut version = 0;
     // After the orders, long enough for the flusher and the journal to come to rest.
     let rest = (0, 9, 0, 60_000_000u64);

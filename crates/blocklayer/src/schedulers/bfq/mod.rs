@@ -8,7 +8,7 @@ use super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
 use crate::kernel::Kernel;
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side, TagClass};
 use crate::tags::Tags;
 use std::collections::BTreeMap;
@@ -377,7 +377,7 @@ impl Bfq {
         self.max_budget = ((rate * self.timeout_sync.as_secs_f64()) as u64).max(BUDGET_PARTS);
     }
 
-    fn select(&mut self, requests: &Requests, now: Nanos) -> Result<(Q, Rq), Issue> {
+    fn select(&mut self, requests: &RequestTable, now: Nanos) -> Result<(Q, Rq), Issue> {
         if let Some(q) = self.active {
             match self.go_on(q, requests, now) {
                 Ok(rq) => return Ok((q, rq)),
@@ -394,14 +394,14 @@ impl Bfq {
         self.choose(q, requests).map(|rq| (q, rq)).ok_or(Issue::Nothing)
     }
 
-    fn choose(&self, q: Q, requests: &Requests) -> Option<Rq> {
+    fn choose(&self, q: Q, requests: &RequestTable) -> Option<Rq> {
         self.shares[q].next.or_else(|| self.queues.nearest(q, requests))
     }
 
     /// Behind the first request that a queue sends in its turn goes its oldest, if that is over its
     /// time: unless one that is nearer comes before it is sent. (Seen in the kernel's own trace, 6.18:
     /// what was sent in place of the oldest was 3 ms old.)
-    fn look_for_overdue(&mut self, q: Q, requests: &Requests, now: Nanos) {
+    fn look_for_overdue(&mut self, q: Q, requests: &RequestTable, now: Nanos) {
         self.shares[q].next = None;
         let queue = &mut self.queues.all[q];
         if !std::mem::replace(&mut queue.fifo_seen, true) {
@@ -414,7 +414,7 @@ impl Bfq {
     fn go_on(
         &mut self,
         q: Q,
-        requests: &Requests,
+        requests: &RequestTable,
         now: Nanos,
     ) -> Result<Rq, Result<Issue, Reason>> {
         let sync = self.queues[q].sync;
@@ -540,7 +540,7 @@ impl Bfq {
 }
 
 impl Scheduler for Bfq {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         self.now = now;
         let sync = requests[rq].sync;
         if sync {
@@ -567,7 +567,7 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         self.now = now;
         // blk-mq does not ask a scheduler that holds nothing: a queue's turn goes on while all that it
         // had is at the device.
@@ -589,7 +589,7 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         self.now = now;
         let q = self.queues.complete(rq, requests, now);
         self.shares[q].raising.touch(now);
@@ -610,24 +610,24 @@ impl Scheduler for Bfq {
         self.queues.held
     }
 
-    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
         let q = self.queues.find(&bio.context, bio.is_sync())?;
         self.queues[q].sorted.at(bio.end())
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         self.queues.neighbour(requests, rq, side)
     }
 
-    fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
+    fn allows_merge(&self, requests: &RequestTable, rq: Rq, bio: &Bio) -> bool {
         self.queues.find(&bio.context, bio.is_sync()) == Some(requests[rq].queue_index as usize)
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         self.queues.moved(rq, old_start, requests);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         let next = &mut self.shares[requests[gone].queue_index as usize].next;
         *next = next.filter(|next| *next != gone);
         self.queues.absorbed(into, gone, requests);
@@ -659,7 +659,7 @@ impl Scheduler for Bfq {
         }
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         self.queues.drain(out);
         for share in &mut self.shares {
             (share.waiting, share.next) = (false, None);

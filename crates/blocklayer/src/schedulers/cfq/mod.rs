@@ -1,5 +1,5 @@
-//! cfq: fair shares of the device's time. Four different schedulers share the name; here are two
-//! engines, of which the second has the settings of three kernels.
+//! cfq: fair shares of the device's time. Its kernel versions differ so much that there are two models: one
+//! of 2.6.18, and one with the settings of three later kernels.
 
 mod round_robin;
 mod service_tree;

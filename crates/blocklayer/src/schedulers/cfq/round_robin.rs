@@ -3,7 +3,7 @@
 use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, Side};
 use device::Op;
 use std::collections::{BTreeSet, VecDeque};
@@ -11,28 +11,28 @@ use units::Nanos;
 
 /// A mean jump of more than this is seeky.
 const SEEKY_SECTORS: u64 = 128 * 1024;
-/// A seeky queue is waited for this long at most.
+/// The longest idling for a seeky queue.
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// More in the driver than this, once, and the device is taken to queue by itself.
+/// More requests than this in the driver at once: the device is taken to queue commands.
 const TAGGED: u32 = 4;
 
-/// A queue's turn: class, round, level, order of arrival.
+/// The sort key of a queue: class, round, level, order of arrival.
 type Turn = (IoClass, u64, u8, u64, Q);
 
 /// The scheduler.
 #[derive(Debug)]
 pub(crate) struct RoundRobinCfq {
     queues: Queues,
-    /// Queues with requests that wait for their turn.
+    /// Queues with requests, in the order of their turns.
     turns: BTreeSet<Turn>,
     turn_of: Vec<Option<Turn>>,
     served_round: Vec<u64>,
     round: [u64; 3],
     sequence: u64,
     active: Option<Q>,
-    /// The active queue is empty and waited for, until then.
+    /// The active queue is empty, and idled for until then.
     idle_until: Option<Nanos>,
-    /// What the current visit chose, in the order it goes out.
+    /// The requests chosen in the current visit, in order of dispatch.
     visit: VecDeque<Rq>,
     tagged: bool,
 }
@@ -53,7 +53,7 @@ impl RoundRobinCfq {
         }
     }
 
-    /// Lines a queue up, in this round or, if it was served in it, in the next.
+    /// Adds a queue to this round or, if it was served in it, to the next.
     fn line_up(&mut self, q: Q, in_front: bool) {
         if self.turn_of.len() <= q {
             self.turn_of.resize(q + 1, None);
@@ -107,7 +107,7 @@ impl RoundRobinCfq {
         self.queues[q].seek.is_valid() && self.queues[q].seek.value() > SEEKY_SECTORS
     }
 
-    /// How long to wait for the next request of an empty queue; None: not at all.
+    /// How long to idle for an empty queue; `None`: not at all.
     fn idle_window(&self, q: Q) -> Option<Nanos> {
         let (queue, idle) = (&self.queues[q], self.queues.settings.slice_idle);
         let slow = queue.think.is_valid() && queue.think.value() > idle.0;
@@ -118,7 +118,7 @@ impl RoundRobinCfq {
         Some(if seeky { idle.min(SEEKY_IDLE) } else { idle })
     }
 
-    /// The queue to send from, or what to do instead.
+    /// The queue to dispatch from, or what to do instead.
     fn select(&mut self, now: Nanos) -> Result<Q, Issue> {
         let Some(q) = self.active else { return self.activate_next().ok_or(Issue::Nothing) };
         let queue = &self.queues[q];
@@ -143,8 +143,8 @@ impl RoundRobinCfq {
         self.activate_next().ok_or(Issue::Nothing)
     }
 
-    /// Takes up to `quantum` requests of the queue, and puts them in order of sectors.
-    fn pay_visit(&mut self, q: Q, requests: &Requests, now: Nanos) {
+    /// Takes up to `quantum` requests of the queue, and sorts them by sector.
+    fn pay_visit(&mut self, q: Q, requests: &RequestTable, now: Nanos) {
         let from = self.queues.position;
         let settings = self.queues.settings;
         let most = match self.queues[q].class {
@@ -172,11 +172,11 @@ impl RoundRobinCfq {
         }
     }
 
-    /// Whether a request for `q` takes the device from the active queue.
+    /// Whether a request of `q` preempts the active queue.
     fn preempts(&self, q: Q) -> bool {
         let Some(active) = self.active.filter(|active| *active != q) else { return false };
         let (new, old) = (&self.queues[q], &self.queues[active]);
-        // Once a round, or async requests would never be served.
+        // At most once a round, so that async requests are served, too.
         let served = self.served_round.get(q).copied() >= Some(self.round[new.class as usize]);
         new.class < old.class && (new.class == IoClass::RealTime || old.class == IoClass::Idle)
             || new.class == old.class && new.sync && !old.sync && !served
@@ -184,7 +184,7 @@ impl RoundRobinCfq {
 }
 
 impl Scheduler for RoundRobinCfq {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let sync = requests[rq].op == Op::Read;
         let q = self.queues.insert(rq, sync, requests, now);
         let preempts = self.preempts(q);
@@ -194,7 +194,7 @@ impl Scheduler for RoundRobinCfq {
         self.line_up(q, preempts);
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         if self.visit.is_empty() {
             match self.select(now) {
                 Ok(q) => self.pay_visit(q, requests, now),
@@ -210,7 +210,7 @@ impl Scheduler for RoundRobinCfq {
         }
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         self.queues.complete(rq, requests, now);
     }
 
@@ -218,24 +218,24 @@ impl Scheduler for RoundRobinCfq {
         self.queues.held + self.visit.len()
     }
 
-    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
         let q = self.queues.find(&bio.context, bio.op == Op::Read)?;
         self.queues[q].sorted.at(bio.end())
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         self.queues.neighbour(requests, rq, side)
     }
 
-    fn allows_merge(&self, _: &Requests, rq: Rq, _: &Bio) -> bool {
+    fn allows_merge(&self, _: &RequestTable, rq: Rq, _: &Bio) -> bool {
         !self.visit.contains(&rq)
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         self.queues.moved(rq, old_start, requests);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         self.queues.absorbed(into, gone, requests);
     }
 
@@ -247,7 +247,7 @@ impl Scheduler for RoundRobinCfq {
         }
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         out.extend(self.visit.drain(..));
         self.queues.drain(out);
         self.turns.clear();

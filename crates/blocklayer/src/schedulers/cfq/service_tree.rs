@@ -1,10 +1,10 @@
-//! cfq from 2.6.32 on: queues ordered by when their service is due; three trees a class from 3.10.
+//! cfq since 2.6.32: queues ordered by the time their service is due; since 3.10 three trees per class.
 
 use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
 use crate::kernel::Kernel;
-use crate::requests::{Requests, Rq};
+use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, Side};
 use device::Op;
 use std::collections::BTreeSet;
@@ -14,46 +14,46 @@ use units::Nanos;
 const SEEKY_SECTORS: u64 = 8 * 1024;
 /// 3.10: more jumps than this among the last 32 are seeky.
 const SEEKY_JUMPS: u32 = 4;
-/// A seeky queue is waited for this long at most.
+/// The longest idling for a seeky queue.
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
-/// The estimate of the device's own queueing: this many at once, within this many samples.
+/// The device is taken to queue commands: this many at once, within this many samples.
 const TAGGED: u32 = 5;
 const TAG_SAMPLES: u32 = 50;
 
-/// Who preempts goes in front of the first by so much, and no further: others age past it.
+/// A preempting queue is due this long before the first one, and no earlier, so that others age past it.
 const IN_FRONT: i64 = 1_000_000_000;
 
 /// Which tree of its class a queue is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Workload {
-    /// Waited for one by one.
+    /// Queues that are idled for individually.
     SyncIdle = 0,
-    /// Seeky: waited for together.
+    /// Seeky queues, idled for together.
     SyncNoIdle = 1,
     Async = 2,
 }
 const WORKLOADS: [Workload; 3] = [Workload::SyncIdle, Workload::SyncNoIdle, Workload::Async];
 
-/// How a queue comes into its tree.
+/// Why a queue enters its tree.
 #[derive(Clone, Copy, Debug)]
 enum Entrance {
     InTurn,
-    /// So much of its last slice was left.
+    /// It lost the device with this much of its slice left.
     WithLeft(Nanos),
     InFront,
 }
 
-/// What a new request does to the active queue.
+/// The effect of a new request on the active queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Preempts {
     No,
-    /// It takes the device now.
+    /// Preempts it.
     Takes,
-    /// It ends the waiting for another of its tree.
+    /// Ends the idling for another queue of its tree.
     EndsWaiting,
 }
 
-/// Class, tree, when service is due, order of arrival.
+/// The sort key of a queue: class, tree, time its service is due, order of arrival.
 type Entry = (IoClass, Workload, i64, u64, Q);
 
 /// The scheduler.
@@ -66,7 +66,7 @@ pub(crate) struct TreeCfq {
     sequence: u64,
     active: Option<(Q, Workload)>,
     idle_until: Option<Nanos>,
-    /// The tree being served and until when (3.10 on).
+    /// The tree being served, and until when (since 3.10).
     serving: Option<(IoClass, Workload, Nanos)>,
     three_trees: bool,
     low_latency: bool,
@@ -93,7 +93,7 @@ impl TreeCfq {
             low_latency: config.tunables.get("low_latency") == 1,
             target_latency: Nanos::from_millis(config.tunables.get("target_latency")),
             rotational: config.rotational,
-            // Until it knows better it takes the device to queue by itself.
+            // Before it has measured, it takes the device to queue commands.
             tagged: true,
             tag_samples: 0,
             tag_max: 0,
@@ -109,7 +109,7 @@ impl TreeCfq {
         }
     }
 
-    /// Whether the queue by itself is worth waiting for.
+    /// Whether the queue on its own is worth idling for.
     fn idle_window(&self, q: Q) -> bool {
         let (queue, idle) = (&self.queues[q], self.queues.settings.slice_idle);
         let slow = queue.think.is_valid() && queue.think.value() > idle.0;
@@ -129,14 +129,13 @@ impl TreeCfq {
         }
     }
 
-    /// Queues with requests, the active one included.
+    /// Queues with requests, including the active one.
     fn busy(&self) -> u64 {
         let active = self.active.is_some_and(|(q, _)| !self.queues[q].is_empty());
         self.trees.len() as u64 + u64::from(active)
     }
 
-    /// Enters a queue that has requests: due now, later the less its priority, earlier by what was
-    /// left of its last slice.
+    /// Adds a queue that has requests: due later with lower priority, earlier by the rest of its last slice.
     fn enter(&mut self, q: Q, entrance: Entrance, now: Nanos) {
         if self.entry_of.len() <= q {
             self.entry_of.resize(q + 1, None);
@@ -170,8 +169,8 @@ impl TreeCfq {
         (entry.0 == class && entry.1 == workload).then_some(entry)
     }
 
-    /// The tree of the first class that has any: the one being served while its time lasts, else
-    /// the one with the earliest due.
+    /// The tree to serve, in the first class that has any: the present one while its time lasts, otherwise
+    /// the one whose first queue is due earliest.
     fn next_entry(&mut self, now: Nanos) -> Option<Entry> {
         let class = self.trees.first()?.0;
         if let Some((serving, workload, until)) = self.serving
@@ -197,7 +196,7 @@ impl TreeCfq {
         Some(entry)
     }
 
-    /// A slice, shortened when all sync queues together would take longer than target_latency.
+    /// The length of a slice, reduced if all sync queues together would exceed target_latency.
     fn slice(&self, q: Q) -> Nanos {
         let (queue, settings) = (&self.queues[q], &self.queues.settings);
         let slice = settings.slice(queue.sync, queue.level);
@@ -243,7 +242,7 @@ impl TreeCfq {
         }
     }
 
-    /// How long to wait for more from this empty queue, or for its tree if it is the tree's last.
+    /// How long to idle for this empty queue, or for its tree if it is the tree's last queue.
     fn wait_for(&self, q: Q, workload: Workload) -> Option<Nanos> {
         if !self.queues[q].sync || (!self.rotational && self.tagged) {
             return None;
@@ -286,7 +285,7 @@ impl TreeCfq {
         self.activate_next(now).ok_or(Issue::Nothing)
     }
 
-    /// Whether this queue may send one more now.
+    /// Whether this queue may dispatch another request now.
     fn may_send(&self, q: Q, now: Nanos) -> bool {
         let (queue, queues) = (&self.queues[q], &self.queues);
         let async_in_flight = queues.in_flight - queues.sync_in_flight;
@@ -304,7 +303,7 @@ impl TreeCfq {
             (_, false, true) => 4 * quantum,
             (_, true, true) => u32::MAX,
             (_, true, false) => {
-                // Beyond half of it only while what is out leaves time in the slice.
+                // Beyond half of the quantum only while outstanding requests leave time in the slice.
                 let out = queues.settings.slice_idle * u64::from(queue.in_flight);
                 let soon = queue.slice_end.is_none_or(|end| end.saturating_sub(now) < out);
                 if soon { (quantum / 2).max(1) } else { quantum }
@@ -348,7 +347,7 @@ impl TreeCfq {
         if self.queues.held <= 4 && out <= 4 {
             return;
         }
-        // While a shallow queue is waited for, little is sent: that says nothing of the device.
+        // While a shallow queue is idled for, few requests are sent, which says nothing about the device.
         if let Some((q, _)) = self.active
             && self.idle_window(q)
             && self.queues[q].depth() < TAGGED
@@ -365,7 +364,7 @@ impl TreeCfq {
 }
 
 impl Scheduler for TreeCfq {
-    fn insert(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let sync = requests[rq].sync;
         let q = self.queues.insert(rq, sync, requests, now);
         match self.preempts(q) {
@@ -382,13 +381,13 @@ impl Scheduler for TreeCfq {
         }
     }
 
-    fn dispatch(&mut self, requests: &mut Requests, now: Nanos) -> Issue {
+    fn dispatch(&mut self, requests: &mut RequestTable, now: Nanos) -> Issue {
         let q = match self.select(now) {
             Ok(q) => q,
             Err(instead) => return instead,
         };
         if !self.may_send(q, now) {
-            // What is out will complete and ask again; the slice may end before.
+            // Outstanding requests will complete and dispatch again; the slice may end before.
             return self.queues[q].slice_end.map_or(Issue::Nothing, Issue::WaitUntil);
         }
         let Some(rq) = self.queues.choose(q, requests, now) else { return Issue::Nothing };
@@ -396,7 +395,7 @@ impl Scheduler for TreeCfq {
         Issue::Send(rq)
     }
 
-    fn complete(&mut self, rq: Rq, requests: &mut Requests, now: Nanos) {
+    fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
         let q = self.queues.complete(rq, requests, now);
         if self.queues[q].sync {
             self.last_sync_done = now;
@@ -408,25 +407,25 @@ impl Scheduler for TreeCfq {
         self.queues.held
     }
 
-    fn front(&self, _: &Requests, bio: &Bio) -> Option<Rq> {
+    fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
         let q = self.queues.find(&bio.context, bio.is_sync())?;
         self.queues[q].sorted.at(bio.end())
     }
 
-    fn neighbour(&self, requests: &Requests, rq: Rq, side: Side) -> Option<Rq> {
+    fn neighbour(&self, requests: &RequestTable, rq: Rq, side: Side) -> Option<Rq> {
         self.queues.neighbour(requests, rq, side)
     }
 
-    fn allows_merge(&self, requests: &Requests, rq: Rq, bio: &Bio) -> bool {
+    fn allows_merge(&self, requests: &RequestTable, rq: Rq, bio: &Bio) -> bool {
         let own = self.queues.find(&bio.context, bio.is_sync());
         own == Some(requests[rq].queue_index as usize)
     }
 
-    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut Requests) {
+    fn moved(&mut self, rq: Rq, old_start: u64, requests: &mut RequestTable) {
         self.queues.moved(rq, old_start, requests);
     }
 
-    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut Requests) {
+    fn absorbed(&mut self, into: Rq, gone: Rq, requests: &mut RequestTable) {
         self.queues.absorbed(into, gone, requests);
     }
 
@@ -439,7 +438,7 @@ impl Scheduler for TreeCfq {
         }
     }
 
-    fn drain(&mut self, _: &mut Requests, out: &mut Vec<Rq>) {
+    fn drain(&mut self, _: &mut RequestTable, out: &mut Vec<Rq>) {
         self.queues.drain(out);
         self.trees.clear();
         self.entry_of.fill(None);
