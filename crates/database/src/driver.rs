@@ -3,7 +3,7 @@
 //!
 //! A client stamps the intended start, the first statement and the last answer of each transaction.
 //! What completes in the measured span counts. A transaction that another one was in the way of is
-//! rolled back and begun anew with the same inputs; all attempts are within its latency.
+//! rolled back and retried with the same inputs; all attempts are within its latency.
 
 use crate::{
     DatabaseError, Endpoint, SqlError,
@@ -46,8 +46,8 @@ pub struct RunSpec<'a> {
 /// A server that answers nothing for so long after the end hangs: InnoDB's default lock wait is 50 s.
 const HUNG_AFTER: Duration = Duration::from_secs(120);
 
-/// A transaction that was rolled back so often in a row never comes through: where nine attempts in
-/// ten fail, one transaction in 10^45 would be given up wrongly.
+/// After so many rollbacks in a row a transaction is taken for one that never succeeds: where nine
+/// attempts in ten fail, one transaction in 10^45 would be given up wrongly.
 const MAX_ATTEMPTS: u32 = 1000;
 
 /// The trial's clock, which counts from `start`.
@@ -252,7 +252,7 @@ fn work(
     ended
 }
 
-/// One transaction, begun anew until it comes through, cannot, or the time is over.
+/// One transaction, retried until it succeeds, fails for good or the time is over.
 fn transaction(
     client: &mut dyn Client,
     shared: &Shared,
@@ -285,7 +285,7 @@ fn transaction(
             }
             Err(SqlError::Retry(why)) => why,
             Err(SqlError::Duplicate(why)) if client.expects_duplicates() => why,
-            // The server was told to end, or the trial has failed: that is not another failure.
+            // The trial is over, or has failed already: this error is not another failure.
             Err(_) if shared.over.load(Ordering::Relaxed) => return Ok(()),
             Err(other) => return Err(other),
         };
@@ -300,7 +300,7 @@ fn transaction(
         attempts += 1;
         if attempts == MAX_ATTEMPTS {
             return Err(SqlError::Refused(format!(
-                "a transaction was begun anew {MAX_ATTEMPTS} times in a row and never came \
+                "a transaction was retried {MAX_ATTEMPTS} times in a row and never came \
                  through: {why}"
             )));
         }

@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection to a database of a private server, or to its own where there is none yet.
+    /// A connection to a database of a private server; without a name, to the one that every server has.
     fn connect_to(&self, database: Option<&str>) -> Result<Box<dyn Session>, SqlError> {
         match self {
             Endpoint::MySqlSocket { socket } => {

@@ -16,10 +16,10 @@ pub trait Session: Send {
     /// A statement that the server cannot prepare is sent as text instead, if it has no values.
     fn prepare(&mut self, sql: &str, kind: QueryKind) -> Result<StatementId, SqlError>;
 
-    /// Runs a prepared statement and reads all that it gives; how many rows it changed, or gave.
+    /// Runs a prepared statement and reads its whole result; how many rows it changed, or returned.
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError>;
 
-    /// Runs a prepared statement and gives its rows.
+    /// Runs a prepared statement and returns its rows.
     fn rows(
         &mut self,
         statement: StatementId,
@@ -32,7 +32,7 @@ pub trait Session: Send {
     /// Sends one statement as text and counts it.
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError>;
 
-    /// Sends a query as text and gives its rows; a NULL is `None`.
+    /// Sends a query as text and returns its rows; a NULL is `None`.
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError>;
 
     /// Fills a table by the fastest way there is: `next` writes one row into the text that it is given
@@ -53,7 +53,7 @@ pub trait Session: Send {
     /// The tables in the database.
     fn tables(&mut self) -> Result<Vec<String>, SqlError>;
 
-    /// Statements sent so far; begins anew.
+    /// Statements sent since the last call.
     fn take_queries(&mut self) -> Queries;
 
     /// Rolls back, whatever state the transaction is in; not counted.
@@ -109,7 +109,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// As a whole number; NULL is 0, and so is what is none.
+    /// As a whole number; 0 for NULL and for text that is not a number.
     pub fn int(&self) -> i64 {
         match self {
             Field::Null => 0,
@@ -127,23 +127,23 @@ impl Field {
     }
 }
 
-/// What a server or the way to it answered in place of a result.
+/// What a server, or the connection to it, gave in place of a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SqlError {
-    /// Another transaction was in the way: to be begun anew.
+    /// Another transaction was in the way: roll back and retry.
     #[error("{0}")]
     Retry(String),
     /// A row of the same key is there already.
     #[error("{0}")]
     Duplicate(String),
-    /// The server would not.
+    /// The server refused it.
     #[error("{0}")]
     Refused(String),
-    /// The server would not, and would not in any other trial either: credentials, rights, a read-only
+    /// The server refused it, and would in any other trial too: credentials, rights, a read-only
     /// server, an unknown database, a statement that it does not support.
     #[error("{0}")]
     Permanent(String),
-    /// The connection is gone, or was not to be had.
+    /// The connection is lost, or could not be made.
     #[error("{0}")]
     Lost(String),
 }

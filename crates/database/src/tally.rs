@@ -12,7 +12,7 @@ pub struct Tally {
     pub second: (u64, Histogram),
     /// Completed in the measured span.
     pub completed: u64,
-    /// Begun anew in the measured span, by why.
+    /// Retries in the measured span, by their cause.
     pub retries: BTreeMap<String, u64>,
 }
 
@@ -65,7 +65,7 @@ impl Tally {
         }
     }
 
-    /// Gives the last second's into `into`, and begins anew.
+    /// Adds what was counted since the last call to `into`.
     pub fn take_second(&mut self, into: &mut (u64, Histogram)) {
         into.0 += self.second.0;
         into.1.merge(&self.second.1);

@@ -23,7 +23,7 @@ pub trait Client: Send {
     /// Runs the transaction with the inputs drawn; called again with the same after a rollback.
     fn run(&mut self) -> Result<Done, SqlError>;
 
-    /// Waits as long as a person would think; without think times not at all.
+    /// Waits for the think time, where there is one.
     fn pause(&mut self, _end: Instant, _over: &AtomicBool) {}
 
     /// Whether two clients may meet on one new key by the workload's own doing.
@@ -34,7 +34,7 @@ pub trait Client: Send {
     /// Rolls back what was begun.
     fn roll_back(&mut self) -> Result<(), SqlError>;
 
-    /// Statements sent so far; begins anew.
+    /// Statements sent since the last call.
     fn take_queries(&mut self) -> Queries;
 }
 

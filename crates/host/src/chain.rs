@@ -27,7 +27,7 @@ pub struct Chain {
     /// The devices on which schedulers and queue settings act for this target, in order of
     /// `layers`. For a loop device both it and the device below its file.
     pub scheduled: Vec<DeviceNumber>,
-    /// Why there is no device, when there is none.
+    /// Why there is no device below the target; `None` when there is one.
     pub no_device: Option<NoDevice>,
     /// O_DIRECT on the target itself.
     pub direct_io: Option<DirectIo>,
@@ -68,7 +68,7 @@ impl TargetKind {
     }
 }
 
-/// A path that is not there, told from one that cannot be looked at.
+/// Whether a path does not exist, or exists and cannot be looked at.
 fn missing(path: &Path, source: std::io::Error) -> Error {
     match source.kind() {
         std::io::ErrorKind::NotFound => {

@@ -18,7 +18,7 @@ pub struct Inspection {
     pub files: Vec<FileRoom>,
     /// Read-ahead of the target's filesystem, KiB, where that is not its device's.
     pub filesystem_read_ahead_kb: Option<u32>,
-    /// Who else sets queue settings.
+    /// Programs that set queue settings too.
     pub owners: Vec<Owner>,
     /// Limits on our own control group.
     pub limits: GroupLimits,
@@ -28,7 +28,7 @@ pub struct Inspection {
     pub changeable: Vec<Setting>,
     /// Journals of ended runs that have not been undone.
     pub pending: Vec<PathBuf>,
-    /// What a second of random reads told.
+    /// What a second of random reads showed.
     pub probe: Option<Probe>,
     /// What could not be found out, and what it needs.
     pub missing: Vec<String>,

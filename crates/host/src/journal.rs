@@ -318,7 +318,7 @@ fn take_over(host: &Host, path: &Path) -> Result<Option<PendingJournal>> {
 /// How long the children of a process that was killed may take to end.
 const CHILDREN_MAY_TAKE: Duration = Duration::from_secs(3);
 
-/// Whether the process that writes a journal is there; yes when that cannot be told.
+/// Whether the process that writes a journal is alive; true when that is not known.
 fn writer_lives(host: &Host, file: &mut File) -> bool {
     let reading = read_from_start(file).unwrap_or_default();
     reading.started().is_none_or(|(_, _, pid, _)| process_lives(host, pid))

@@ -93,7 +93,7 @@ fn control() -> Result<File> {
 
 const CONTROL: &str = "/dev/loop-control";
 
-/// The number of a loop device that nobody uses, made if there is none.
+/// The number of a free loop device; one is made if all are in use.
 pub(crate) fn get_free() -> Result<u32> {
     let control = control()?;
     // SAFETY: this ioctl takes no argument.

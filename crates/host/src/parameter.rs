@@ -67,7 +67,7 @@ pub(crate) fn put_back(path: &Path, before: &str, set: &str) -> Outcome {
             Ok(()) => Outcome::Done,
             Err(error) => Outcome::failed(format!("cannot write it: {error}")),
         },
-        // Its module was taken out of the kernel, and begins anew when it comes back.
+        // Its module was unloaded: when it is loaded again, its parameters have their defaults.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::AlreadyRight,
         Err(error) => Outcome::failed(format!("cannot read it: {error}")),
     }

@@ -1,4 +1,4 @@
-//! Flash, disk or cache: told by how long random reads take, whatever `rotational` says.
+//! Flash, disk or cache: judged by how long random reads take, whatever `rotational` says.
 //!
 //! Random reads of 4 KiB, one at a time, around the page cache, for at most a second. A disk must
 //! turn to the place: on average half a turn, 2 ms at 15,000 rpm, 4.2 ms at 7,200, and the times are
@@ -17,7 +17,7 @@ use std::{
 };
 use units::{Bytes, Nanos};
 
-/// What a second of random reads told.
+/// What a second of random reads showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// What answers.

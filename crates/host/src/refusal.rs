@@ -1,4 +1,4 @@
-//! Why a setting would not be taken: told before anything is written, with what there is instead.
+//! Why a setting would not be taken: found before anything is written, with what is possible instead.
 
 use crate::Setting;
 use serde::{Deserialize, Serialize};

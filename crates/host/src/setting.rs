@@ -315,7 +315,7 @@ impl QueueFolder {
     }
 
     /// Without a scheduler, nr_requests is how many of the device's tags are in use, and that outlives a
-    /// change to a scheduler and back, while what is *shown* begins anew with each (seen on 6.18). A
+    /// change to a scheduler and back, while what is *shown* is reset by each (seen on 6.18). A
     /// write of what is shown does nothing: another value first makes it count.
     fn unsettle(&self, path: &PathBuf, value: &str) -> Result<()> {
         let shown = self.read(&Setting::NrRequests)?;

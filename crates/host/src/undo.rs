@@ -281,7 +281,7 @@ impl ChangedQueue {
     }
 }
 
-/// Puts a device's settings back. `announce` is told of each before it is written.
+/// Puts a device's settings back. `announce` is called with each before it is written.
 pub(crate) fn restore_queue(
     host: &Host,
     queue: &ChangedQueue,
@@ -301,8 +301,7 @@ pub(crate) fn restore_queue(
         Ok(now) => now,
         Err(_) if queue.device.leaves_nothing() => return all(Outcome::AlreadyRight),
         Err(_) => {
-            let why =
-                "the device is gone; if it comes back, the kernel gives it its usual settings";
+            let why = "the device is gone; if it comes back, the kernel gives it default settings";
             return all(Outcome::refused(why));
         }
     };

@@ -13,7 +13,7 @@ use std::{
 use units::Nanos;
 use workload::TrialClock;
 
-/// errno values that are told apart; all above are counted as the last.
+/// errno values that are counted apart; all above count as the last.
 pub(crate) const ERRNOS: usize = 135;
 /// Where transfers that moved fewer bytes than asked are counted, among the errno values.
 pub(crate) const SHORT: usize = 0;

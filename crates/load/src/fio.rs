@@ -175,9 +175,9 @@ impl Fio {
     /// To fio and, with SIGKILL, the processes it made.
     fn signal(&self, signal: i32) {
         let pid = self.child.id() as i32;
-        let whom = if signal == libc::SIGKILL { -pid } else { pid };
+        let target = if signal == libc::SIGKILL { -pid } else { pid };
         // SAFETY: integers only; the child was not waited for, so the id is still its own.
-        unsafe { libc::kill(whom, signal) };
+        unsafe { libc::kill(target, signal) };
     }
 
     fn end(mut self) -> (ExitStatus, String) {
@@ -220,15 +220,15 @@ impl Progress {
         }
     }
 
-    /// fio begins its counts anew when the warm-up ends: a report is of the warm-up as long as it
+    /// fio resets its counts when the warm-up ends: a report is of the warm-up as long as it
     /// speaks of more time than has passed since then.
     fn take(&mut self, document: Document) {
         let since_warmup = Monotonic.now().saturating_sub(self.began + self.warmup);
         let doubt = MAX_DOUBT.min(self.warmup / 2);
         let measuring = self.measuring || document.runtime() <= since_warmup + doubt;
-        let anew = measuring != self.measuring;
+        let reset = measuring != self.measuring;
         self.measuring = measuring;
-        let before = self.last.as_ref().filter(|_| !anew);
+        let before = self.last.as_ref().filter(|_| !reset);
         if let Some(mut second) = document.second_since(before) {
             if !self.measuring {
                 second.at = (second.at - self.warmup.as_secs_f64()).min(0.0);

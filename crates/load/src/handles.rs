@@ -247,7 +247,7 @@ fn close_all_but(keep: Option<RawFd>) {
     let close = |from: u32, to: u32| {
         if from <= to {
             // SAFETY: the child uses none of these. Before Linux 5.9 they stay open, which harms
-            // nobody but who wants to unmount meanwhile.
+            // only somebody who wants to unmount meanwhile.
             unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
         }
     };
@@ -263,7 +263,7 @@ fn close_all_but(keep: Option<RawFd>) {
 /// A client from beginning to end: prepare, wait, work, report.
 fn client_main(spec: &JobSpec, board: &Board, client: usize, cpu: fn() -> Cpu) {
     let (control, page) = (board.control(), board.page(client));
-    // Reported as done also when it panics: nobody must wait for it in vain.
+    // Reported as done also when it panics, so that the observer does not wait forever.
     let _done = Done { control, page };
     if let Err(failure) = prepare_and_work(spec, control, page, client as u32, cpu) {
         page.fail(failure);

@@ -31,7 +31,7 @@ pub struct LayOut<'a> {
     /// Decides the data.
     pub seed: u64,
     /// The caller knows that what is there is its own and was laid out to the end. A file is used again
-    /// if its size fits and all of it is allocated, else written anew; a device, which cannot be asked,
+    /// if its size fits and all of it is allocated, else written again; a device, which cannot be asked,
     /// is used again. Without this, a file that exists is an error, and a device is written over.
     pub reuse: bool,
 }

@@ -152,7 +152,7 @@ impl Drop for ObserverPriority {
     }
 }
 
-/// Each thread needs a ring and an open file; the usual soft limit of 1024 is for select(2)'s sake.
+/// Each thread needs a ring and an open file; the default soft limit of 1024 is for select(2)'s sake.
 fn raise_open_files_limit(spec: &LoadSpec) {
     let clients: u64 = spec.jobs().map(|(_, job)| u64::from(job.clients)).sum();
     let needed = clients * 2 + 64;

@@ -1,4 +1,4 @@
-//! What is asked for, and what is told while it runs.
+//! One trial's load, and why it is not possible.
 
 use crate::buffer::Buffers;
 use crate::error::LoadError;

@@ -235,7 +235,7 @@ impl DatabaseJob {
         }
         if self.warm && !self.server.is_private() {
             return wrong(format!(
-                "start=warm reads the files of Spindle's own servers, and {} is none: leave it out",
+                "start=warm reads the files of servers that Spindle starts, which {} is not: leave it out",
                 self.server
             ));
         }
@@ -282,9 +282,10 @@ impl DatabaseJob {
             "checks" if self.kind == DatabaseKind::Tpcc => {
                 self.all_checks = match value {
                     "all" => true,
-                    "usual" => false,
+                    "default" | "usual" => false,
                     _ => {
-                        let why = format!("checks={value} is neither checks=usual nor checks=all");
+                        let why =
+                            format!("checks={value} is neither checks=default nor checks=all");
                         return Err(WordError::new(why));
                     }
                 };

@@ -45,7 +45,7 @@ const SIGNS: &[&str] =
     &["[ERROR]", "orrupt", "Assertion failure", "got signal", "No space left", "disk is full"];
 
 /// Since 11.6 snapshot isolation refuses a row that changed since it was read: the client gets error
-/// 1020 and begins anew, and the server logs the storage engine's number of it as an error.
+/// 1020 and retries, and the server logs the storage engine's number of it as an error.
 const HARMLESS: &[&str] = &["Got error 123 when reading table"];
 
 impl MariaDb {

@@ -13,7 +13,7 @@ use record::Queries;
 use std::{os::fd::AsRawFd, sync::Arc, time::Duration};
 use workload::Dialect;
 
-/// Deadlock, lock wait timeout, record changed since last read: what sysbench begins anew, too.
+/// Deadlock, lock wait timeout, record changed since last read: sysbench retries these, too.
 const RETRIED: [u16; 3] = [1213, 1205, 1020];
 
 /// ER_DUP_ENTRY.

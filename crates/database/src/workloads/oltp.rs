@@ -374,7 +374,7 @@ impl Client for OltpClient {
     }
 
     /// Two that delete and insert the same row: under READ COMMITTED the second finds nothing to
-    /// delete and a row where it inserts. sysbench begins that anew, too.
+    /// delete and a row where it inserts. sysbench retries that, too.
     fn expects_duplicates(&self) -> bool {
         self.job.kind != DatabaseKind::OltpInsert
     }

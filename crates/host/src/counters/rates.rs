@@ -52,7 +52,7 @@ fn per(amount: f64, of: f64) -> f64 {
     if of > 0.0 { amount / of } else { 0.0 }
 }
 
-/// Growth of a counter; one that was reset (the device came anew) counts from zero.
+/// Growth of a counter; one that was reset (the device was replaced) counts from zero.
 fn grown(before: u64, after: u64) -> f64 {
     after.checked_sub(before).unwrap_or(after) as f64
 }

@@ -87,7 +87,7 @@ pub fn loaded_constant(session: &mut dyn Session) -> Result<u64, SqlError> {
     let value = rows.first().and_then(|row| row.first()).and_then(Option::as_deref);
     value.and_then(|text| text.parse().ok()).ok_or_else(|| {
         SqlError::Refused(
-            "table spindle_tpcc does not say what the data were loaded with: load them anew"
+            "table spindle_tpcc does not say what the data were loaded with: load them again"
                 .to_owned(),
         )
     })

@@ -138,7 +138,7 @@ impl Connection {
         Ok(Connection { session, all })
     }
 
-    /// Statements sent so far; begins anew.
+    /// Statements sent since the last call.
     pub fn take_queries(&mut self) -> Queries {
         self.session.take_queries()
     }
