@@ -54,3 +54,41 @@ fn each_crate_says_what_lives_in_it() {
         assert!(Path::new(&folder).is_dir());
     }
 }
+
+/// Names as files spell them.
+fn files_of<T: ToString>(all: impl IntoIterator<Item = T>) -> BTreeSet<String> {
+    all.into_iter().map(|kind| kind.to_string().replace('-', "_")).collect()
+}
+
+#[test]
+fn each_scheduler_has_its_facts_a_model_and_a_page() {
+    let kinds = files_of(scheduler::SchedulerKind::ALL);
+    assert_eq!(names("crates/scheduler/src/kinds", ".rs"), kinds);
+    for kind in scheduler::SchedulerKind::ALL {
+        let name = kind.to_string();
+        assert!(page("docs/reference/schedulers", &name), "no page of {name}");
+    }
+}
+
+#[test]
+fn each_private_server_has_a_file_and_a_page() {
+    let files = names("crates/database/src/servers", ".rs");
+    for server in workload::PrivateServer::ALL {
+        let name = server.spec().name;
+        assert!(files.contains(name), "no file of {name}");
+        assert!(page("docs/reference/servers", name), "no page of {name}");
+    }
+}
+
+#[test]
+fn each_trace_format_has_a_file_and_is_in_the_list() {
+    let list = std::fs::read_to_string(source::root().join("docs/design/simulated.md")).unwrap();
+    let files = names("crates/trace/src/formats", ".rs");
+    assert_eq!(files, files_of(trace::Format::ALL));
+    for format in trace::Format::ALL {
+        assert!(
+            list.to_lowercase().contains(&format.to_string()),
+            "{format} is not in docs/design/simulated.md"
+        );
+    }
+}
