@@ -102,19 +102,21 @@ fn check(
     (programs, catalog): &(Programs, Catalog),
     job: &DatabaseJob,
     workload: &Workload,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
+    let refused = |message: String| Refusal::Server { server: job.server.to_string(), message };
     for (name, value) in &workload.variables {
         catalog
             .check(name)
             .and_then(|()| target.servers.check_value(programs, name, value))
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| refused(error.to_string()))?;
     }
     if job.server.engines().is_empty() {
         return Ok(());
     }
-    let engine = programs.engine(&workload.variables).map_err(|error| error.to_string())?;
+    let engine =
+        programs.engine(&workload.variables).map_err(|error| refused(error.to_string()))?;
     let job = DatabaseJob { engine: job.engine.or(Some(engine)), ..job.clone() };
-    job.check().map_err(|error| error.to_string())
+    job.check().map_err(|error| Refusal::Workload { message: error.to_string() })
 }
 
 /// Why a cell's database cannot be run here.
@@ -130,8 +132,8 @@ pub fn refuse(target: &RealTarget, plan: &Plan, workload: &Workload) -> Option<R
         }
         Err(refusal) => return Some(refusal),
     };
-    if let Err(message) = check(target, &found, job, workload) {
-        return Some(Refusal::Server { server: job.server.to_string(), message });
+    if let Err(refusal) = check(target, &found, job, workload) {
+        return Some(refusal);
     }
     let sizes = found.0.sizes();
     if let Some(limit) = plan.page_cache {
