@@ -6,11 +6,11 @@
 //! host as it was; what cannot be put back then stays in the journal for [`crate::undo`].
 
 use crate::{
-    Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result,
-    ScratchFolder, Setting, Snapshot, Step, UndoReport,
+    Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result, Setting,
+    Snapshot, Step, UndoReport,
     error::io_error,
     journal::{Journal, Reading, state_folder, sync_folder},
-    setting::QueueFolder,
+    queue_folder::QueueFolder,
     undo::{open_queue, removed, restore_queue, undo_entries},
 };
 use serde::{Deserialize, Serialize};
@@ -233,22 +233,6 @@ impl Changes {
     pub fn started_process(&mut self, pid: u32, name: &str) -> Result<()> {
         let started_ticks = crate::made::process_start(&self.host, pid).unwrap_or_default();
         self.announce(Made::Process { pid, started_ticks, name: name.to_owned() }).map(drop)
-    }
-
-    /// Notes a process that will serve a filesystem on `folder`, and that mount: `source` is what the
-    /// mount table will call it. The process must not mount before this has returned.
-    pub fn started_server(
-        &mut self,
-        pid: u32,
-        name: &str,
-        folder: &ScratchFolder,
-        source: &str,
-    ) -> Result<()> {
-        let started_ticks = crate::made::process_start(&self.host, pid).unwrap_or_default();
-        let point = folder.path.clone();
-        let name = name.to_owned();
-        self.announce(Made::Server { pid, started_ticks, name, point: point.clone() })?;
-        self.announce(Made::Mount { point, source: source.into() }).map(drop)
     }
 
     /// Puts everything back, in reverse order, and removes the journal when all is as it was.

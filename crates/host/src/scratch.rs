@@ -102,6 +102,22 @@ impl Changes {
         self.unmake(file.entry)
     }
 
+    /// Notes a process that will serve a filesystem on `folder`, and that mount: `source` is what the
+    /// mount table will call it. The process must not mount before this has returned.
+    pub fn started_server(
+        &mut self,
+        pid: u32,
+        name: &str,
+        folder: &ScratchFolder,
+        source: &str,
+    ) -> Result<()> {
+        let started_ticks = crate::made::process_start(self.host(), pid).unwrap_or_default();
+        let point = folder.path.clone();
+        let name = name.to_owned();
+        self.announce(Made::Server { pid, started_ticks, name, point: point.clone() })?;
+        self.announce(Made::Mount { point, source: source.into() }).map(drop)
+    }
+
     /// Takes a scratch folder away before the end, with all that is in it.
     pub fn remove_folder(&mut self, folder: ScratchFolder) -> Result<()> {
         self.unmake(folder.entry)
