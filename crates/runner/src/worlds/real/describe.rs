@@ -5,7 +5,7 @@ use super::{
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
-use host::DirectIoSupport;
+use host::{DirectIoSupport, TrapKind};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal, SizeLimit};
 use record::{Caveat, Environment, WorldKind};
 use std::collections::BTreeSet;
@@ -177,19 +177,19 @@ fn refuse_direct(target: &RealTarget, cell: &Cell, block_size: Bytes) -> Option<
 
 /// Traps that make the figures of a run misleading. The others concern the set-up of a comparison, and
 /// `spindle inspect` shows them.
-const TRAPS_OF_FIGURES: [&str; 12] = [
-    "unfinished-run",
-    "memory",
-    "overlay",
-    "network",
-    "file-server",
-    "cache-answers",
-    "buffered-loop",
-    "no-barrier",
-    "shared-device",
-    "group-limit",
-    "busy-host",
-    "steal",
+const TRAPS_OF_FIGURES: &[TrapKind] = &[
+    TrapKind::UnfinishedRun,
+    TrapKind::Memory,
+    TrapKind::Overlay,
+    TrapKind::Network,
+    TrapKind::FileServer,
+    TrapKind::CacheAnswers,
+    TrapKind::BufferedLoop,
+    TrapKind::NoBarrier,
+    TrapKind::SharedDevice,
+    TrapKind::GroupLimit,
+    TrapKind::BusyHost,
+    TrapKind::Steal,
 ];
 
 /// Where the run is made.
@@ -205,14 +205,14 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         Err(_) => Vec::new(),
     };
     settings.extend(databases::recorded(target, plan));
-    let matters = |id: &str| {
-        let direct = id == "direct-is-buffered" && plan.workload.job.sync.direct;
-        TRAPS_OF_FIGURES.contains(&id) || (direct && !target.own_loop)
+    let matters = |kind: TrapKind| {
+        let direct = kind == TrapKind::DirectIsBuffered && plan.workload.job.sync.direct;
+        TRAPS_OF_FIGURES.contains(&kind) || (direct && !target.own_loop)
     };
     let caveats = inspection
         .traps
         .iter()
-        .filter(|trap| matters(trap.id()))
+        .filter(|trap| matters(trap.kind()))
         .map(|trap| Caveat::Trap {
             id: trap.id().to_owned(),
             title: trap.title().to_owned(),
