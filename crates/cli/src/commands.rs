@@ -23,15 +23,15 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Compare I/O settings on a directory, a file or a block device
     Compare(compare::CompareArgs),
-    /// Go on with a run that was interrupted
+    /// Continue a run that was interrupted
     Resume(resume::ResumeArgs),
-    /// List the runs there are
+    /// List the recorded runs
     Runs(runs::RunsArgs),
-    /// Report a run again: terminal, Markdown, CSV or JSON
+    /// Show a run again: terminal, Markdown, CSV or JSON
     Report(report::ReportArgs),
-    /// Put back what programs that were cut off had changed
+    /// Restore what interrupted programs left changed
     Undo(undo::UndoArgs),
-    /// Show what this storage is, what is set, and what to beware of
+    /// Show what a storage is, how it is set, and which traps apply
     Inspect(inspect::InspectArgs),
     /// Explain a finding, a trap, a scheduler, a setting, a counter
     Explain(explain::ExplainArgs),
@@ -43,7 +43,7 @@ pub enum Command {
     /// Check or write the sections of docs/ that the program writes
     #[command(hide = true)]
     Documents(documents::DocumentsArgs),
-    /// List and show device profiles, import drives, replay traces on a device alone
+    /// List and show device profiles, import drives, replay traces on a device model
     Profiles(profiles::ProfilesArgs),
 }
 

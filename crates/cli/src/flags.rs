@@ -11,9 +11,9 @@ use workload::{ClientKind, Replay, ReplayMode, WordError};
 #[derive(Debug, Args)]
 pub struct ComparisonFlags {
     /// Directory, file or block device to measure on. A directory or file is used through a scratch
-    /// file that is removed in the end; a block device is overwritten, and only with --confirm
+    /// file that is removed at the end; a block device is overwritten, and only with --confirm
     pub target: Option<String>,
-    /// Read a plan file (TOML); flags count over it
+    /// Read a plan file (TOML); flags override it
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
 
@@ -56,7 +56,7 @@ pub struct ComparisonFlags {
     /// Numbers of clients
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     clients: Vec<String>,
-    /// Operations outstanding a client
+    /// Operations outstanding per client
     #[arg(
         long,
         visible_alias = "iodepth",
@@ -65,7 +65,7 @@ pub struct ComparisonFlags {
         help_heading = "What varies"
     )]
     depths: Vec<String>,
-    /// Offered operations a second, whether or not the device keeps up: 2000/s, fixed:2000/s
+    /// Offered operations per second, whether or not the device keeps up: 2000/s, fixed:2000/s
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     rates: Vec<String>,
     /// I/O priorities of the clients: idle, be:0 to be:7, rt:0 to rt:7
@@ -97,7 +97,7 @@ pub struct ComparisonFlags {
     /// This many cells that differ from the baseline in name only, to see what chance shows
     #[arg(long, value_name = "CELLS", help_heading = "What varies")]
     placebo: Option<u32>,
-    /// Another baseline than what the host has now: scheduler=none (repeatable)
+    /// A baseline other than what the host has now: scheduler=none (repeatable)
     #[arg(long, value_name = "FACTOR=LEVEL", help_heading = "What varies")]
     baseline: Vec<String>,
 
@@ -110,7 +110,7 @@ pub struct ComparisonFlags {
     /// Put the scratch file behind a loop device of its own, so that the disk keeps its settings
     #[arg(long = "loop", help_heading = "Load")]
     own_loop: bool,
-    /// Bound the page cache of buffered trials (through a memory cgroup)
+    /// Limit the page cache of buffered trials (with a memory cgroup)
     #[arg(long, value_name = "SIZE", help_heading = "Load")]
     page_cache: Option<Bytes>,
     /// Use the database that a server's URL names though it holds what Spindle did not make; its
@@ -138,7 +138,7 @@ pub struct ComparisonFlags {
     /// --events`: in the simulated world
     #[arg(long, help_heading = "Load")]
     events: bool,
-    /// Simulated trials that run at once; all processors when not given. Results do not depend on it
+    /// Simulated trials that run at once, by default one per CPU. Results do not depend on it
     #[arg(long, value_name = "N", help_heading = "Time")]
     threads: Option<u32>,
     /// The block device's serial (or what `spindle inspect` names instead), as your consent to
@@ -146,16 +146,16 @@ pub struct ComparisonFlags {
     #[arg(long, value_name = "SERIAL", help_heading = "Load")]
     confirm: Option<String>,
 
-    /// Time that all may take; stops earlier once every verdict is settled
+    /// Time for the whole run; it stops earlier once every verdict is settled
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     budget: Option<Nanos>,
-    /// Rounds; every cell runs once a round, the baseline twice
+    /// Rounds: in each, every cell runs once and the baseline twice
     #[arg(long, help_heading = "Time")]
     rounds: Option<u32>,
-    /// Time measured, in each trial
+    /// Measured time of each trial
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     measure: Option<Nanos>,
-    /// Time before measuring, in each trial
+    /// Time before measuring starts, in each trial
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     warmup: Option<Nanos>,
     /// Smaller differences, in percent, count as no difference

@@ -36,7 +36,7 @@ pub struct EmulateArgs {
     /// Length of the device, when less than the profile's capacity
     #[arg(long)]
     size: Option<Bytes>,
-    /// Where its data go: `memory`, a folder (a scratch file in it, removed in the end) or a file
+    /// Where its data go: `memory`, a folder (a scratch file in it, removed at the end) or a file
     /// (yours, kept); a sparse scratch file beside the journal when not said
     #[arg(long, value_name = "memory|FOLDER|FILE")]
     data: Option<String>,

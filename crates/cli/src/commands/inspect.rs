@@ -9,9 +9,9 @@ use std::path::PathBuf;
 /// The flags of `inspect`.
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// Directory, file or block device; without it, the block devices there are
+    /// Directory, file or block device; without it, all block devices are listed
     target: Option<PathBuf>,
-    /// Leave out the second of random reads that tells flash from disk
+    /// Skip the second of random reads that tells flash from disk
     #[arg(long)]
     no_probe: bool,
     /// Print as JSON

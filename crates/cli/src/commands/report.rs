@@ -31,7 +31,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "CELL", num_args = 0..=1, default_missing_value = "")]
     #[arg(group = "format")]
     events: Option<String>,
-    /// With --events: so much time from the log's beginning
+    /// With --events: only this much time from the log's beginning
     #[arg(long, value_name = "TIME", requires = "events")]
     window: Option<Nanos>,
     /// With --events: write the picture, with heads and every request's life, to this SVG file
