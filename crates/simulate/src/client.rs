@@ -162,7 +162,7 @@ pub(crate) struct Client {
     /// It is in the list of ready clients.
     pub ready: bool,
     /// Its first operations have been submitted.
-    pub under_way: bool,
+    pub started: bool,
     pub writes_since_flush: u32,
 }
 
@@ -278,7 +278,7 @@ impl ClientTable {
                 free: (first..first + job.depth).rev().collect(),
                 sleeping: TagWait::of(spec.queue.kernel, job.depth),
                 armed: false,
-                under_way: false,
+                started: false,
                 ready: false,
                 writes_since_flush: 0,
             });

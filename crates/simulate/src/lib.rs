@@ -21,6 +21,7 @@ mod replay;
 mod simulation;
 mod spec;
 mod stack;
+mod stage;
 mod tally;
 mod transport;
 mod volume;

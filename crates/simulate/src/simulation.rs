@@ -1,19 +1,20 @@
 //! The event loop over clients, block layer and device.
 
 mod beginning;
+mod check;
 mod ending;
 
 use crate::client::ClientTable;
 use crate::counters::Sampling;
-use crate::database::Server;
 use crate::events::EventKind;
 use crate::log::Recorder;
 use crate::machine::Machine;
 use crate::replay::{Ended, ReplaySpec, Replaying};
-use crate::spec::{SimulateError, Spec, check};
+use crate::spec::{SimulateError, Spec};
 use crate::tally::{Finished, Tally};
 use crate::volume::{Striping, Volume};
 use blocklayer::{AdvanceOutput, Bio, BioDone};
+use check::check;
 use device::{Device, Op, Path};
 use random::Stream;
 use record::{Measurement, Second};
@@ -80,7 +81,7 @@ pub fn run_striped<D: Device + ?Sized>(
     let volume = Volume::new(spec.queue, devices, striping)?;
     let mut simulation = Simulation::new(spec, volume);
     if let Some(database) = &database {
-        let server = Server::set_up(database, &mut simulation.machine, spec.seed);
+        let server = database.start(&mut simulation.machine, spec.seed);
         simulation.machine.server = Some(server);
         let laid_out = Sectors(simulation.machine.free_space);
         if laid_out.0 > capacity {

@@ -1,8 +1,7 @@
-//! What is simulated, and what cannot be.
+//! What is simulated, and why a simulation fails.
 
-use crate::database::Database;
 use crate::replay::ReplaySpec;
-use crate::stack::{JOURNAL, Stack, refuse_filesystem};
+use crate::stack::Stack;
 use blocklayer::{Config, ConfigError};
 use units::{Bytes, Nanos, Sectors};
 use workload::Workload;
@@ -76,45 +75,11 @@ pub enum SimulateError {
     #[error("stopped")]
     Stopped,
     /// Nothing will ever happen again, though operations are outstanding: a fault of a model.
-    #[error("the simulation came to a stand at {at} with {outstanding} requests outstanding")]
+    #[error("the simulation stalled at {at} with {outstanding} requests outstanding")]
     Stalled {
         /// When.
         at: Nanos,
         /// Requests that will never complete.
         outstanding: u64,
     },
-}
-
-/// Whether all fits a volume of this capacity; the database that the workload asks for.
-pub(crate) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, SimulateError> {
-    let capacity = match &spec.stack.filesystem {
-        Some(filesystem) => {
-            if let Some(reason) = refuse_filesystem(filesystem) {
-                return Err(reason.into());
-            }
-            Sectors(capacity.0.saturating_sub(JOURNAL.0))
-        }
-        None => capacity,
-    };
-    let span = spec.span.bytes();
-    if spec.span > capacity {
-        return Err(SimulateError::Span { span, capacity: capacity.bytes() });
-    }
-    if let Some(replay) = &spec.replay {
-        let reaches = replay.trace.span;
-        if reaches > spec.span {
-            return Err(plan::Refusal::TraceTooLong { reaches: reaches.bytes(), span }.into());
-        }
-    }
-    for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
-        job.check()?;
-        if job.block_size > span {
-            return Err(SimulateError::Block { block: job.block_size, span });
-        }
-    }
-    if spec.stack.page_cache < MIN_PAGE_CACHE {
-        return Err(SimulateError::PageCache(spec.stack.page_cache));
-    }
-    Database::of(spec.workload)
-        .map_err(|error| plan::Refusal::Workload { message: error.to_string() }.into())
 }

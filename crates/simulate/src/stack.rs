@@ -91,11 +91,11 @@ impl Rules {
         let kind = filesystem.kind;
         let mount: Vec<&str> = filesystem.mount.split(',').map(str::trim).collect();
         // Documentation/filesystems/ext3.txt: off by default until 3.1. ext4's and XFS's are on.
-        let usual = kind != FilesystemKind::Ext3 || kernel >= Kernel::V3_10;
+        let default = kind != FilesystemKind::Ext3 || kernel >= Kernel::V3_10;
         let barrier = match () {
             () if mount.contains(&"barrier=0") || mount.contains(&"nobarrier") => false,
             () if mount.contains(&"barrier=1") || mount.contains(&"barrier") => true,
-            () => usual,
+            () => default,
         };
         let interval = mount.iter().find_map(|option| option.strip_prefix("commit="));
         let interval = interval.and_then(|seconds| seconds.parse().ok()).unwrap_or(5);

@@ -77,7 +77,7 @@ impl Hasher for Mix {
 /// inactive list's old end, and refills it from the active one's when it is the shorter.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    most: u32,
+    capacity: u32,
     pages: Vec<Page>,
     free: Vec<Slot>,
     table: HashMap<u64, Slot, BuildHasherDefault<Mix>>,
@@ -107,10 +107,10 @@ impl std::ops::IndexMut<Slot> for Cache {
 }
 
 impl Cache {
-    /// Of at most so many pages.
-    pub fn new(most: u32) -> Self {
+    /// An empty cache of at most `capacity` pages.
+    pub fn new(capacity: u32) -> Self {
         Cache {
-            most: most.max(16),
+            capacity: capacity.max(16),
             pages: Vec::new(),
             free: Vec::new(),
             table: HashMap::default(),
@@ -123,9 +123,9 @@ impl Cache {
         }
     }
 
-    /// The most pages it may hold: what percentages of dirty pages are of.
-    pub fn most(&self) -> u64 {
-        u64::from(self.most)
+    /// The pages it can hold; limits on dirty pages are percentages of them.
+    pub fn capacity(&self) -> u64 {
+        u64::from(self.capacity)
     }
 
     /// Pages it holds.
@@ -178,7 +178,7 @@ impl Cache {
     pub fn insert(&mut self, file: u16, index: u32) -> Option<Slot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
-            None if (self.pages.len() as u32) < self.most => {
+            None if (self.pages.len() as u32) < self.capacity => {
                 self.pages.push(Page::new(file, index));
                 (self.pages.len() - 1) as Slot
             }

@@ -2,12 +2,14 @@
 //! page cleaner with its doublewrite buffer.
 
 use super::lru::Lru;
+use super::then;
 use super::work::{Access, PAGE, Work};
-use super::{Stage, then};
 use crate::cache;
 use crate::machine::{
-    DirectCall, DirectStage, File, Frame, Machine, ReadCall, Step, SyncCall, TaskId, WriteCall,
+    DirectCall, DirectStage, File, Frame, Machine, ReadCall, Server, Step, SyncCall, TaskId,
+    WriteCall,
 };
+use crate::stage::Stage;
 use device::{Device, Op};
 use random::Stream;
 use std::collections::VecDeque;
@@ -44,7 +46,7 @@ const DOUBLEWRITE: u16 = 3;
 const BATCH: u64 = 128;
 const PAGE_SECTORS: u64 = PAGE / 512;
 /// The share of the log that may be in use before user threads wait for the cleaner.
-const AGE_MOST: f64 = 0.875;
+const MAX_LOG_USE: f64 = 0.875;
 
 /// A user thread's transaction.
 #[derive(Debug, Default)]
@@ -90,6 +92,43 @@ const PAGES_WRITTEN: usize = 2;
 const LOG_WRITES: usize = 3;
 const LOG_SYNCS: usize = 4;
 const COMMITS: usize = 5;
+
+impl<D: Device + ?Sized> Server<D> for Engine {
+    fn serve(&mut self, machine: &mut Machine<D>, id: TaskId, stage: Stage) -> Step {
+        match stage {
+            Stage::Begin => self.begin(machine, id),
+            Stage::Go(at) => self.access(machine, id, at),
+            Stage::Commit => self.commit(id),
+            Stage::LogWritten => self.log_written(),
+            Stage::LogDurable => self.log_durable(machine, id),
+            Stage::Clean => self.clean(machine, id),
+            Stage::Copied => then(Stage::Page(0), self.durable(DOUBLEWRITE)),
+            Stage::Page(at) => self.write_pages(machine, id, at),
+            Stage::PagesWritten => then(Stage::PagesDurable, self.durable(DATA)),
+            Stage::PagesDurable => {
+                self.batch.clear();
+                for task in self.stalled.drain(..) {
+                    machine.wake_task(task);
+                }
+                Step::Again(Frame::Server(Stage::Clean))
+            }
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, f64, bool)> {
+        let sum = |at: usize| self.counts[at] as f64;
+        vec![
+            ("mariadb.Innodb_buffer_pool_reads/s", sum(READS), true),
+            ("mariadb.Innodb_buffer_pool_read_requests/s", sum(READ_REQUESTS), true),
+            ("mariadb.Innodb_pages_written/s", sum(PAGES_WRITTEN), true),
+            ("mariadb.Innodb_log_writes/s", sum(LOG_WRITES), true),
+            ("mariadb.log_syncs/s", sum(LOG_SYNCS), true),
+            ("mariadb.commits/s", sum(COMMITS), true),
+            ("mariadb.Innodb_buffer_pool_pages_dirty", self.dirty_pages as f64, false),
+            ("mariadb.checkpoint_age_mib", self.age() as f64 / 1_048_576.0, false),
+        ]
+    }
+}
 
 impl Engine {
     pub fn new<D: Device + ?Sized>(spec: &InnoDb, machine: &mut Machine<D>, seed: u64) -> Self {
@@ -140,54 +179,13 @@ impl Engine {
         }
     }
 
-    /// Name, value, and whether it is a sum whose rate is of interest.
-    pub fn counters(&self) -> Vec<(&'static str, f64, bool)> {
-        let sum = |at: usize| self.counts[at] as f64;
-        vec![
-            ("mariadb.Innodb_buffer_pool_reads/s", sum(READS), true),
-            ("mariadb.Innodb_buffer_pool_read_requests/s", sum(READ_REQUESTS), true),
-            ("mariadb.Innodb_pages_written/s", sum(PAGES_WRITTEN), true),
-            ("mariadb.Innodb_log_writes/s", sum(LOG_WRITES), true),
-            ("mariadb.log_syncs/s", sum(LOG_SYNCS), true),
-            ("mariadb.commits/s", sum(COMMITS), true),
-            ("mariadb.Innodb_buffer_pool_pages_dirty", self.dirty_pages as f64, false),
-            ("mariadb.checkpoint_age_mib", self.age() as f64 / 1_048_576.0, false),
-        ]
-    }
-
     /// Log that is needed for recovery: since the oldest change that is not on its page yet.
     fn age(&self) -> u64 {
         self.order.front().map_or(0, |(_, lsn)| self.lsn - lsn)
     }
 
-    pub fn serve<D: Device + ?Sized>(
-        &mut self,
-        machine: &mut Machine<D>,
-        id: TaskId,
-        stage: Stage,
-    ) -> Step {
-        match stage {
-            Stage::Begin => self.begin(machine, id),
-            Stage::Go(at) => self.access(machine, id, at),
-            Stage::Commit => self.commit(id),
-            Stage::LogWritten => self.log_written(),
-            Stage::LogDurable => self.log_durable(machine, id),
-            Stage::Clean => self.clean(machine, id),
-            Stage::Copied => then(Stage::Page(0), self.durable(DOUBLEWRITE)),
-            Stage::Page(at) => self.write_pages(machine, id, at),
-            Stage::PagesWritten => then(Stage::PagesDurable, self.durable(DATA)),
-            Stage::PagesDurable => {
-                self.batch.clear();
-                for task in self.stalled.drain(..) {
-                    machine.wake_task(task);
-                }
-                Step::Again(Frame::Server(Stage::Clean))
-            }
-        }
-    }
-
     fn begin<D: Device + ?Sized>(&mut self, machine: &mut Machine<D>, id: TaskId) -> Step {
-        if self.age() as f64 > self.spec.log.0 as f64 * AGE_MOST {
+        if self.age() as f64 > self.spec.log.0 as f64 * MAX_LOG_USE {
             self.stalled.push(id);
             machine.wake_task(self.cleaner);
             return Step::Wait(Frame::Server(Stage::Begin));
@@ -269,7 +267,7 @@ impl Engine {
         Frame::Sync(SyncCall::new(file, true))
     }
 
-    /// Group commit: whoever comes first writes the log for all who have come by then.
+    /// Group commit: the first to come writes the log for all that have come by then.
     fn commit(&mut self, id: TaskId) -> Step {
         let transaction = &mut self.transactions[id as usize];
         if !transaction.accesses.is_empty() && transaction.lsn > 0 {
@@ -368,7 +366,7 @@ impl Engine {
     fn pages_a_second(&self) -> u64 {
         let dirty = self.dirty_pages as f64 / self.pool_pages as f64;
         let limit = self.spec.dirty_percent as f64 / 100.0;
-        let age = self.age() as f64 / (self.spec.log.0 as f64 * AGE_MOST);
+        let age = self.age() as f64 / (self.spec.log.0 as f64 * MAX_LOG_USE);
         let by_dirty = self.spec.io_capacity as f64 * (dirty / limit).min(1.0);
         let by_age = self.spec.io_capacity_max as f64 * age.powi(2).min(1.0);
         by_dirty.max(by_age).ceil() as u64

@@ -1,10 +1,11 @@
 //! `insert`: one row a statement into a MyISAM table with three indexes on random columns.
 
 use super::lru::Lru;
+use super::then;
 use super::tree::{Tree, fill};
-use super::{Stage, then};
 use crate::cache::PAGE;
-use crate::machine::{File, Frame, Machine, ReadCall, Step, TaskId, WriteCall};
+use crate::machine::{File, Frame, Machine, ReadCall, Server, Step, TaskId, WriteCall};
+use crate::stage::Stage;
 use device::Device;
 use random::Stream;
 use std::collections::VecDeque;
@@ -73,6 +74,48 @@ const KEY_READS: usize = 1;
 const KEY_WRITE_REQUESTS: usize = 2;
 const KEY_WRITES: usize = 3;
 
+impl<D: Device + ?Sized> Server<D> for Table {
+    fn serve(&mut self, machine: &mut Machine<D>, id: TaskId, stage: Stage) -> Step {
+        match stage {
+            Stage::Begin => {
+                if self.busy {
+                    self.waiting.push_back(id);
+                    return Step::Wait(Frame::Server(Stage::Begin));
+                }
+                self.busy = true;
+                self.prepare();
+                Step::Again(Frame::Server(Stage::Go(0)))
+            }
+            Stage::Go(at) => match self.calls.get(at as usize) {
+                Some(call) => then(Stage::Go(at + 1), frame(*call)),
+                None => {
+                    self.busy = false;
+                    if let Some(next) = self.waiting.pop_front() {
+                        machine.wake_task(next);
+                    }
+                    Step::Done
+                }
+            },
+            // The others are InnoDB's.
+            _ => Step::Done,
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, f64, bool)> {
+        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
+        let sum = |at: usize| self.counts[at] as f64;
+        vec![
+            ("mariadb.rows", self.rows as f64, false),
+            ("mariadb.data_mib", mib(self.data_end), false),
+            ("mariadb.index_mib", mib(u64::from(self.blocks) * KEY_BLOCK), false),
+            ("mariadb.Key_read_requests/s", sum(KEY_READ_REQUESTS), true),
+            ("mariadb.Key_reads/s", sum(KEY_READS), true),
+            ("mariadb.Key_write_requests/s", sum(KEY_WRITE_REQUESTS), true),
+            ("mariadb.Key_writes/s", sum(KEY_WRITES), true),
+        ]
+    }
+}
+
 impl Table {
     pub fn new<D: Device + ?Sized>(insert: &Insert, machine: &mut Machine<D>, seed: u64) -> Self {
         let mut blocks = 1;
@@ -115,52 +158,6 @@ impl Table {
             busy: false,
             waiting: VecDeque::new(),
             counts: [0; 4],
-        }
-    }
-
-    /// Name, value, and whether it is a sum whose rate is of interest.
-    pub fn counters(&self) -> Vec<(&'static str, f64, bool)> {
-        let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-        let sum = |at: usize| self.counts[at] as f64;
-        vec![
-            ("mariadb.rows", self.rows as f64, false),
-            ("mariadb.data_mib", mib(self.data_end), false),
-            ("mariadb.index_mib", mib(u64::from(self.blocks) * KEY_BLOCK), false),
-            ("mariadb.Key_read_requests/s", sum(KEY_READ_REQUESTS), true),
-            ("mariadb.Key_reads/s", sum(KEY_READS), true),
-            ("mariadb.Key_write_requests/s", sum(KEY_WRITE_REQUESTS), true),
-            ("mariadb.Key_writes/s", sum(KEY_WRITES), true),
-        ]
-    }
-
-    pub fn serve<D: Device + ?Sized>(
-        &mut self,
-        machine: &mut Machine<D>,
-        id: TaskId,
-        stage: Stage,
-    ) -> Step {
-        match stage {
-            Stage::Begin => {
-                if self.busy {
-                    self.waiting.push_back(id);
-                    return Step::Wait(Frame::Server(Stage::Begin));
-                }
-                self.busy = true;
-                self.prepare();
-                Step::Again(Frame::Server(Stage::Go(0)))
-            }
-            Stage::Go(at) => match self.calls.get(at as usize) {
-                Some(call) => then(Stage::Go(at + 1), frame(*call)),
-                None => {
-                    self.busy = false;
-                    if let Some(next) = self.waiting.pop_front() {
-                        machine.wake_task(next);
-                    }
-                    Step::Done
-                }
-            },
-            // The others are InnoDB's.
-            _ => Step::Done,
         }
     }
 
@@ -212,8 +209,8 @@ impl Table {
     }
 }
 
-/// Whoever has just inserted the rows that are there leaves memory full: of index blocks that were
-/// used at random, and of pages of the files, all of them written back.
+/// Memory as the insertion of the prefilled rows leaves it: the key buffer full of index blocks that
+/// were used at random, the page cache full of pages of the files, all of them written back.
 fn warm<D: Device + ?Sized>(
     machine: &mut Machine<D>,
     key_cache: &mut Lru,
@@ -226,7 +223,7 @@ fn warm<D: Device + ?Sized>(
         key_cache.touch(*block);
     }
     let a_page = (PAGE / KEY_BLOCK) as u32;
-    let room = machine.cache.most();
+    let room = machine.cache.capacity();
     let index_pages = u64::from(blocks.div_ceil(a_page));
     let data_pages = data_end.div_ceil(PAGE);
     let rest = room.saturating_sub(index_pages).min(data_pages);

@@ -16,7 +16,8 @@ pub use error::DatabaseError;
 pub use innodb::InnoDb;
 pub use insert::Insert;
 
-use crate::machine::{Frame, Machine, Step, TaskId};
+use crate::machine::{Frame, Machine, Server, Step};
+use crate::stage::Stage;
 use device::Device;
 use innodb::Engine;
 use insert::Table;
@@ -59,6 +60,18 @@ impl Database {
         };
         variables.none_left()?;
         Ok(Some(database))
+    }
+
+    /// Its server, set up on a machine: its files begin where the machine's free space does.
+    pub(crate) fn start<D: Device + ?Sized>(
+        &self,
+        machine: &mut Machine<D>,
+        seed: u64,
+    ) -> Box<dyn Server<D>> {
+        match self {
+            Database::Insert(insert) => Box::new(Table::new(insert, machine, seed)),
+            Database::InnoDb(spec) => Box::new(Engine::new(spec, machine, seed)),
+        }
     }
 }
 
@@ -120,71 +133,6 @@ impl Variables {
             None => Ok(()),
             Some(name) => Err(DatabaseError::UnknownVariable { name: name.clone() }),
         }
-    }
-}
-
-/// A running server's state.
-pub(crate) enum Server {
-    Insert(Box<Table>),
-    InnoDb(Box<Engine>),
-}
-
-/// What a client's task does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// A transaction begins.
-    Begin,
-    /// The next call, or page, of its list.
-    Go(u32),
-    /// Its log has to be durable.
-    Commit,
-    /// The log is written,
-    LogWritten,
-    /// and durable.
-    LogDurable,
-    /// The page cleaner looks for work.
-    Clean,
-    /// A batch is in the doublewrite buffer.
-    Copied,
-    /// Its next page goes to its place.
-    Page(u32),
-    /// All have come there,
-    PagesWritten,
-    /// and are durable.
-    PagesDurable,
-}
-
-impl Server {
-    /// Sets a server up on a machine: its files are laid out from `span`'s beginning.
-    pub fn set_up<D: Device + ?Sized>(
-        database: &Database,
-        machine: &mut Machine<D>,
-        seed: u64,
-    ) -> Server {
-        match database {
-            Database::Insert(insert) => Server::Insert(Box::new(Table::new(insert, machine, seed))),
-            Database::InnoDb(spec) => Server::InnoDb(Box::new(Engine::new(spec, machine, seed))),
-        }
-    }
-
-    /// What it counts, by name, and whether it is a sum since the beginning.
-    pub fn counters(&self) -> Vec<(&'static str, f64, bool)> {
-        match self {
-            Server::Insert(table) => table.counters(),
-            Server::InnoDb(engine) => engine.counters(),
-        }
-    }
-}
-
-impl<D: Device + ?Sized> Machine<D> {
-    pub(crate) fn serve(&mut self, id: TaskId, stage: Stage) -> Step {
-        let Some(mut server) = self.server.take() else { return Step::Done };
-        let step = match &mut server {
-            Server::Insert(table) => table.serve(self, id, stage),
-            Server::InnoDb(engine) => engine.serve(self, id, stage),
-        };
-        self.server = Some(server);
-        step
     }
 }
 

@@ -29,7 +29,7 @@ struct Block {
 }
 
 /// The most bits of a key that tell blocks apart.
-const DEPTH_MOST: u32 = 26;
+const MAX_DEPTH: u32 = 26;
 
 impl Level {
     pub fn new(capacity: u32, number: u32) -> Self {
@@ -53,7 +53,7 @@ impl Level {
         let mut at = self.at(key);
         let full = self.blocks[at as usize];
         let mut split = None;
-        if full.keys >= self.capacity && full.depth < DEPTH_MOST {
+        if full.keys >= self.capacity && full.depth < MAX_DEPTH {
             split = Some(self.split(at, key, next));
             at = self.at(key);
         }
@@ -141,7 +141,7 @@ pub(crate) fn fill(trees: &mut [Tree], rows: u64, next: &mut u32, stream: &mut S
         }
         let tree = &mut trees[nth];
         let level = &mut tree.leaves;
-        if level.blocks[at as usize].depth >= DEPTH_MOST {
+        if level.blocks[at as usize].depth >= MAX_DEPTH {
             continue;
         }
         level.blocks[at as usize].keys = level.capacity;

@@ -102,8 +102,8 @@ impl<D: Device + ?Sized> Machine<D> {
             DirectStage::HandOver if call.start < call.end => {
                 let file = &self.files[call.file as usize];
                 let start = file.sector(call.start);
-                let most = self.volume.room(start).min(file.together(call.start));
-                let count = (call.end - call.start).min(most);
+                let max = self.volume.room(start).min(file.together(call.start));
+                let count = (call.end - call.start).min(max);
                 call.start += count;
                 self.submit_own(id, call.op, start, count, call.fua);
                 Step::Again(Frame::Direct(call))

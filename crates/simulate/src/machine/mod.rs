@@ -10,6 +10,7 @@ mod journal;
 mod pace;
 mod reading;
 mod run;
+mod server;
 mod submit;
 mod write_back;
 mod writing;
@@ -17,12 +18,13 @@ mod writing;
 pub(crate) use calls::{DirectCall, DirectStage, ReadCall, SyncCall, WriteCall};
 pub(crate) use file::File;
 use file::Layout;
+pub(crate) use server::Server;
 
 use crate::cache::{Cache, PAGE, PAGE_SECTORS};
-use crate::database::Server;
 use crate::events::{EventHash, EventKind};
 use crate::spec::Spec;
 use crate::stack::{JOURNAL, Rules};
+use crate::stage::Stage;
 use crate::volume::Volume;
 use blocklayer::{Bio, BioDone, Context, Kernel};
 use device::{Device, Path};
@@ -61,8 +63,8 @@ pub(crate) enum Frame {
     Patrol(Patrol),
     /// The journal's thread.
     Commit(Commit),
-    /// A database's.
-    Server(crate::database::Stage),
+    /// A stage of a database server's transaction or thread.
+    Server(Stage),
 }
 
 /// How a step ended.
@@ -137,7 +139,8 @@ pub(crate) struct Machine<D: Device + ?Sized> {
     pub synced: Vec<(TaskId, Nanos)>,
     /// Time slept for requests since the last sample.
     pub slept: Nanos,
-    pub server: Option<Server>,
+    /// The database server that the clients use, if any.
+    pub server: Option<Box<dyn Server<D>>>,
     threads: bool,
     reads_before_write: bool,
     heeds_congestion: bool,
@@ -306,7 +309,7 @@ impl<D: Device + ?Sized> Machine<D> {
 
     /// The present values for counters.
     pub fn gauges(&self) -> Gauges {
-        let database = self.server.as_ref().map(Server::counters).unwrap_or_default();
+        let database = self.server.as_ref().map(|server| server.counters()).unwrap_or_default();
         let (hits, misses) = self.cache.found();
         Gauges {
             calls: self.threads,

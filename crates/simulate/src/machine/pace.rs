@@ -39,7 +39,7 @@ impl<D: Device + ?Sized> Machine<D> {
     /// Pages of dirty data above which the flusher works in the background, and above which writers
     /// are throttled: vm.dirty_background_ratio and vm.dirty_ratio of the memory.
     pub(super) fn thresholds(&self) -> (u64, u64) {
-        let memory = self.cache.most();
+        let memory = self.cache.capacity();
         match self.kernel {
             Kernel::V2_6_18 => (memory / 10, memory * 2 / 5),
             _ => (memory / 10, memory / 5),
@@ -53,14 +53,14 @@ impl<D: Device + ?Sized> Machine<D> {
     /// Decides whether the flusher has to work, and whether this writer is throttled.
     pub(super) fn must_balance(&mut self, id: TaskId) -> bool {
         let unclean = self.unclean();
-        let (background, most) = self.thresholds();
+        let (background, max) = self.thresholds();
         if unclean > background {
             self.wake_flusher();
         }
         if self.kernel < Kernel::V3_10 {
-            return unclean > most;
+            return unclean > max;
         }
-        if unclean <= (background + most) / 2 {
+        if unclean <= (background + max) / 2 {
             self.tasks[id as usize].dirtied = 0;
             return false;
         }
@@ -111,10 +111,10 @@ impl<D: Device + ?Sized> Machine<D> {
     /// towards the limit by the factor 1 + ((setpoint − dirty)/(limit − setpoint))³.
     fn pause(&mut self, id: TaskId, unclean: u64) -> Nanos {
         self.look_at_pace();
-        let (background, most) = self.thresholds();
-        let free = (background + most) / 2;
-        let setpoint = ((free + most) / 2) as f64;
-        let x = (setpoint - unclean as f64) / (most as f64 - setpoint).max(1.0);
+        let (background, max) = self.thresholds();
+        let free = (background + max) / 2;
+        let setpoint = ((free + max) / 2) as f64;
+        let x = (setpoint - unclean as f64) / (max as f64 - setpoint).max(1.0);
         let weight = (1.0 + x.powi(3)).clamp(0.01, 2.0);
         let rate = (self.pace.rate / self.pace.dirtiers * weight).max(1.0);
         Nanos::from_secs_f64(f64::from(self.tasks[id as usize].dirtied) / rate)

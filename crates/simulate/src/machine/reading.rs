@@ -62,14 +62,14 @@ impl<D: Device + ?Sized> Machine<D> {
     fn look_ahead(&mut self, id: TaskId, call: &ReadCall, found: bool) {
         let process = self.tasks[id as usize].context.process as usize;
         let Some(reader) = self.readers.get_mut(process) else { return };
-        let (most, page) = (self.read_ahead_pages, call.page);
-        let sequential = reader.file == call.file && page == reader.next && (page > 0 || most > 0);
+        let (max, page) = (self.read_ahead_pages, call.page);
+        let sequential = reader.file == call.file && page == reader.next && (page > 0 || max > 0);
         if !sequential {
             *reader = Reader { file: call.file, next: page + 1, ..Reader::default() };
             return;
         }
         reader.next = page + 1;
-        if most == 0 {
+        if max == 0 {
             return;
         }
         let entered = reader.window > 0 && page == reader.mark;
@@ -81,7 +81,7 @@ impl<D: Device + ?Sized> Machine<D> {
             0 => (call.end - page).next_power_of_two().saturating_mul(2).max(4),
             window => window.saturating_mul(2),
         };
-        reader.window = window.min(most).max(1);
+        reader.window = window.min(max).max(1);
         (reader.mark, reader.ahead) = (from, from.saturating_add(reader.window));
         let ahead = reader.ahead;
         self.fetch(id, call.file, from, ahead);
@@ -96,9 +96,9 @@ impl<D: Device + ?Sized> Machine<D> {
                 page += 1;
                 continue;
             }
-            let most = self.pages_in_bio(file, page).min(last - page);
+            let max = self.pages_in_bio(file, page).min(last - page);
             let mut count = 0;
-            while count < most && self.cache.peek(file, page + count).is_none() {
+            while count < max && self.cache.peek(file, page + count).is_none() {
                 let Some(slot) = self.cache.insert(file, page + count) else { break };
                 // In use from now on, so that the next page does not evict it.
                 self.cache[slot].run = Some(u32::MAX);

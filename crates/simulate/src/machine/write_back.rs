@@ -191,9 +191,9 @@ impl<D: Device + ?Sized> Machine<D> {
             return 1;
         }
         let dirty = &self.files[out.file as usize].dirty;
-        let most = self.pages_in_bio(out.file, page).min(out.budget);
+        let max = self.pages_in_bio(out.file, page).min(out.budget);
         let mut count = 1;
-        while count < most && dirty.next(page + count) == Some(page + count) {
+        while count < max && dirty.next(page + count) == Some(page + count) {
             count += 1;
         }
         count
@@ -225,12 +225,12 @@ impl<D: Device + ?Sized> Machine<D> {
                 return Step::Wait(Frame::Patrol(Patrol::Look));
             }
             let written = self.tasks[id as usize].written;
-            let all_on_their_way = written == 0;
-            // After a full sweep it is no longer old, whatever was dirtied meanwhile.
+            let none_left = written == 0;
+            // After a full sweep it is no longer old, even if more was dirtied meanwhile.
             if written < CHUNK && self.files[file as usize].dirtied.is_some() {
                 self.files[file as usize].dirtied = Some(self.now);
             }
-            if all_on_their_way {
+            if none_left {
                 self.set_timer(id, self.now + HOLD_OFF);
                 return Step::Wait(Frame::Patrol(Patrol::Look));
             }
@@ -300,7 +300,7 @@ impl<D: Device + ?Sized> Machine<D> {
     /// Reports a read's latency to write-back throttling.
     #[inline]
     pub fn watch_read(&mut self, took: Nanos) {
-        let most = (self.volume.config().nr_requests * 3 / 4).max(1);
+        let max = (self.volume.config().nr_requests * 3 / 4).max(1);
         let throttling = &mut self.flusher.throttling;
         let Some(target) = throttling.target else { return };
         throttling.fastest = Some(throttling.fastest.map_or(took, |fastest| fastest.min(took)));
@@ -311,7 +311,7 @@ impl<D: Device + ?Sized> Machine<D> {
         let fastest = throttling.fastest.take().unwrap_or(Nanos::ZERO);
         throttling.depth = match fastest > target {
             true => (throttling.depth / 2).max(1),
-            false => (throttling.depth * 2).clamp(1, most),
+            false => (throttling.depth * 2).clamp(1, max),
         };
     }
 }

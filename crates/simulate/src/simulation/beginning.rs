@@ -2,10 +2,10 @@
 
 use super::{Simulation, Wait};
 use crate::client::Operation;
-use crate::database::Stage;
 use crate::events::EventKind;
 use crate::machine::{DirectCall, DirectStage, Frame, ReadCall, SyncCall, WriteCall};
 use crate::replay::{Next, moves_data};
+use crate::stage::Stage;
 use blocklayer::{Bio, Kernel, Submitted};
 use device::{Device, Op};
 use units::Sectors;
@@ -25,7 +25,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
                 self.table.clients[client as usize].ready = false;
                 if self.begin(client) {
                     let client = &mut self.table.clients[client as usize];
-                    client.under_way = true;
+                    client.started = true;
                     self.machine.volume.unplug(client.context.process, self.now);
                 }
             }
@@ -199,7 +199,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
     fn hand_over_prepared(&mut self, at: u32) {
         let mut prepared = std::mem::take(&mut self.prepared);
         let client = &self.table.clients[at as usize];
-        let (process, woken) = (client.context.process, client.under_way);
+        let (process, woken) = (client.context.process, client.started);
         let (first, rest) = prepared.split_at(usize::from(woken).min(prepared.len()));
         for call in std::iter::once(first).chain(rest.chunks(HAND_OVER_AFTER)) {
             for slot in call {
