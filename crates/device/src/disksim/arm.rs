@@ -1,7 +1,7 @@
 //! The arm: what an access waits for, seek curves and measured seek tables.
 
 use super::DriveFileError;
-use super::import::DriveFiles;
+use super::files::DriveFiles;
 use super::parse::Value;
 use super::reader::Reader;
 use crate::disk::{Access, SeekCurve};

@@ -5,6 +5,7 @@
 //! seek times), `*.parv` (the bus), `*.trace` (requests with their measured times).
 
 mod arm;
+mod files;
 mod import;
 mod index;
 mod layout;
@@ -12,7 +13,8 @@ mod parse;
 mod reader;
 mod trace;
 
-pub use import::{DriveFiles, Imported, import};
+pub use files::DriveFiles;
+pub use import::{Imported, import};
 pub use trace::{TraceEntry, parse_trace};
 
 /// What is wrong in a drive's file.
