@@ -7,8 +7,8 @@ const MAX_WORD_TAGS: u32 = 64;
 /// With few tags words are shorter, so that there are at least this many.
 const MIN_WORDS: u32 = 4;
 
-/// The tags of a queue. A request with a limit gets only the lowest tags of each word, whoever holds the
-/// others. Documented: Omar Sandoval, "sbitmap: add sbitmap_get_shallow() operation", 2017.
+/// The tags of a queue. A request with a limit gets only the lowest tags of each word, even while the
+/// others are free. Documented: Omar Sandoval, "sbitmap: add sbitmap_get_shallow() operation", 2017.
 #[derive(Debug)]
 pub(crate) struct Tags {
     n: u32,

@@ -379,7 +379,7 @@ impl Bfq {
 
     fn select(&mut self, requests: &RequestTable, now: Nanos) -> Result<(Q, Rq), Issue> {
         if let Some(q) = self.active {
-            match self.go_on(q, requests, now) {
+            match self.resume(q, requests, now) {
                 Ok(rq) => return Ok((q, rq)),
                 Err(Ok(wait)) => return Err(wait),
                 Err(Err(reason)) => self.expire(reason, now),
@@ -411,7 +411,7 @@ impl Bfq {
     }
 
     /// The active queue's next request; or what to wait for; or why it must go.
-    fn go_on(
+    fn resume(
         &mut self,
         q: Q,
         requests: &RequestTable,
