@@ -1,8 +1,9 @@
 //! The drive's buffer: segments of consecutive blocks, and the read-ahead that fills them while
 //! nothing else moves the arm.
 
-use super::mechanics::{Arm, Mechanics, Part, ROUNDING_NS};
+use super::mechanics::{Arm, Mechanics, Part, ROUNDING};
 use super::spec::{CacheSpec, ReadAhead};
+use units::Nanos;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
@@ -12,13 +13,13 @@ struct Segment {
     written: bool,
 }
 
-/// Read-ahead under way: the head was at the start of `next` at `time`.
+/// Read-ahead in progress: the head was at the start of `next` at `time`.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     segment: usize,
     next: u64,
     limit: u64,
-    time: u64,
+    time: Nanos,
     arm: Arm,
 }
 
@@ -27,10 +28,10 @@ struct Running {
 pub enum Lookup {
     /// Everything is there.
     Hit,
-    /// The read-ahead under way comes past the rest.
+    /// The read-ahead in progress will reach the rest.
     Coming {
         /// When the last block is in the buffer.
-        at: u64,
+        at: Nanos,
     },
     /// The blocks before `missing` are there.
     Partial {
@@ -60,7 +61,7 @@ impl Cache {
     }
 
     /// Brings the read-ahead up to `time`; returns where the arm then is, if it was reading.
-    pub fn run(&mut self, mechanics: &Mechanics, time: u64) -> Option<Arm> {
+    pub fn run(&mut self, mechanics: &Mechanics, time: Nanos) -> Option<Arm> {
         let mut running = self.running?;
         while running.next < running.limit && running.time < time {
             let rest = (running.next, running.limit - running.next);
@@ -70,15 +71,15 @@ impl Cache {
             }
             let extent = pass.extent;
             running.arm = pass.arm;
-            let (blocks, at) = match pass.end <= time + ROUNDING_NS {
+            let (blocks, at) = match pass.end <= time + ROUNDING {
                 true => (extent.blocks, pass.end),
                 false => {
-                    let turn = mechanics.geometry.turn_ns();
-                    let passed = time + ROUNDING_NS - pass.start;
-                    let sectors = passed * extent.sectors_per_track / turn;
+                    let turn = Nanos(mechanics.geometry.turn_ns());
+                    let passed = time + ROUNDING - pass.start;
+                    let sectors = passed.0 * extent.sectors_per_track / turn.0;
                     // Slipped sectors among them: count only what is surely there.
                     let blocks = sectors.min(extent.blocks - 1);
-                    (blocks, pass.start + blocks * turn / extent.sectors_per_track)
+                    (blocks, pass.start + turn * blocks / extent.sectors_per_track)
                 }
             };
             running.next += blocks;
@@ -141,7 +142,7 @@ impl Cache {
         &mut self,
         mechanics: &Mechanics,
         (start, end): (u64, u64),
-        now: u64,
+        now: Nanos,
         idle: Option<Arm>,
     ) {
         self.clock += 1;
@@ -182,7 +183,7 @@ impl Cache {
         mechanics: &Mechanics,
         (kept_from, start, end): (u64, u64, u64),
         arm: Arm,
-        time: u64,
+        time: Nanos,
     ) {
         let sequential = start == self.last_read_end;
         self.last_read_end = end;

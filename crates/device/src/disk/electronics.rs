@@ -1,11 +1,13 @@
 //! What the drive does without its arm: hits in the buffer, and writes that the cache takes.
 
 use super::cache::Lookup;
+use super::mechanics::from_ns;
 use super::queue::Pending;
 use super::{Dirty, Disk, Request, WriteCache};
+use units::Nanos;
 
 impl Disk {
-    pub(super) fn read_hits(&mut self, request: &Request, now: u64) -> bool {
+    pub(super) fn read_hits(&mut self, request: &Request, now: Nanos) -> bool {
         // While a buffer with appended writes is dirty, every other command waits for it.
         if matches!(self.spec.write_cache, WriteCache::Appending { .. }) && !self.is_clean() {
             return false;
@@ -24,19 +26,19 @@ impl Disk {
         self.dirty.is_empty() && self.flying.is_empty()
     }
 
-    pub(super) fn run_read_ahead(&mut self, now: u64) {
+    pub(super) fn run_read_ahead(&mut self, now: Nanos) {
         if let Some(arm) = self.cache.run(&self.mechanics, now) {
             self.arm = arm;
         }
     }
 
-    pub(super) fn serve_hit(&mut self, pending: &Pending, now: u64) {
+    pub(super) fn serve_hit(&mut self, pending: &Pending, now: Nanos) {
         let request = &pending.request;
         let began = now.max(self.electronics_free);
-        let transfer = request.count.0 * u64::from(self.spec.bus.read_sector_ns);
+        let transfer = from_ns(self.spec.bus.read_sector_ns) * request.count.0;
         let o = &self.spec.overheads;
-        let ready = began + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
-        let at = ready.max(self.bus_free) + transfer + u64::from(o.read_completion_ns);
+        let ready = began + self.overhead(o.read_hit) + from_ns(o.data_preparation_ns);
+        let at = ready.max(self.bus_free) + transfer + from_ns(o.read_completion_ns);
         self.electronics_free = at;
         self.bus_free = at;
         let idle = (self.work.is_none() && self.queue.is_empty()).then_some(self.arm);
@@ -91,13 +93,13 @@ impl Disk {
         length
     }
 
-    pub(super) fn accept_write(&mut self, pending: &Pending, now: u64) {
+    pub(super) fn accept_write(&mut self, pending: &Pending, now: Nanos) {
         let request = &pending.request;
         let began = now.max(self.electronics_free);
         let o = &self.spec.overheads;
-        let ready = began + self.overhead(o.write_hit) + u64::from(o.data_preparation_ns);
-        let transfer = request.count.0 * u64::from(self.spec.bus.write_sector_ns);
-        let at = ready.max(self.bus_free) + transfer + u64::from(o.write_completion_ns);
+        let ready = began + self.overhead(o.write_hit) + from_ns(o.data_preparation_ns);
+        let transfer = from_ns(self.spec.bus.write_sector_ns) * request.count.0;
+        let at = ready.max(self.bus_free) + transfer + from_ns(o.write_completion_ns);
         self.electronics_free = at;
         self.bus_free = at;
         self.last_was_write = true;

@@ -3,6 +3,7 @@
 use super::geometry::{Extent, Geometry, Place};
 use super::seek::SeekTable;
 use super::spec::Access;
+use units::Nanos;
 
 /// Where the arm is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,11 @@ impl Arm {
     }
 }
 
+/// A time of a description, which is in ns.
+pub fn from_ns(ns: u32) -> Nanos {
+    Nanos(u64::from(ns))
+}
+
 /// Geometry and arm together.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
@@ -34,7 +40,7 @@ pub struct Mechanics {
     pub head_switch_ns: u32,
     /// What positioning to write takes beyond positioning to read, ns. May be negative.
     pub write_settle_ns: i32,
-    /// The least move before reading where the head has just written, ns: see
+    /// The shortest move before reading where the head has just written, ns: see
     /// [`super::DiskSpec::read_after_write_jog`].
     pub jog_ns: u32,
     /// Reading may begin anywhere in the wanted sectors as soon as the head has arrived.
@@ -50,15 +56,16 @@ pub struct Mechanics {
 pub enum Part {
     /// It begins the access.
     First,
-    /// It goes on with the access on the next track.
+    /// It continues the access on the next track.
     Next,
-    /// Nothing begins: the head reads on behind what was wanted.
+    /// Read-ahead: the head reads on behind the requested blocks.
     ReadOn,
 }
 
-/// Times are whole ns and rounded down, so a head that runs straight on may seem to come a few ns
-/// after the sector's start. Far below the time of a sector (µs), far above the rounding.
-pub const ROUNDING_NS: u64 = 64;
+/// How late a head may come and still get the sector. Times are whole ns and rounded down, so a head
+/// that runs straight on may seem to come a few ns after the sector's start. This is far below the
+/// time of a sector (µs) and far above the rounding.
+pub const ROUNDING: Nanos = Nanos(64);
 
 /// One track's part of a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -70,11 +77,11 @@ pub struct Pass {
     /// Where the arm is then.
     pub arm: Arm,
     /// When the arm was on the track.
-    pub arrived: u64,
+    pub arrived: Nanos,
     /// When the first block's start was under the head.
-    pub start: u64,
+    pub start: Nanos,
     /// When all its blocks had passed.
-    pub end: u64,
+    pub end: Nanos,
 }
 
 impl Mechanics {
@@ -106,55 +113,55 @@ impl Mechanics {
 
     /// The angle under the heads at `time`, ns from angle 0.
     #[inline]
-    pub fn phase_ns(&self, time: u64) -> u64 {
-        (time + self.turned_ns) % self.geometry.turn_ns()
+    pub fn phase_ns(&self, time: Nanos) -> u64 {
+        (time.0 + self.turned_ns) % self.geometry.turn_ns()
     }
 
     /// From `time` until `angle_ns` is next under the head.
     #[inline]
-    pub fn wait_ns(&self, time: u64, angle_ns: u32) -> u64 {
+    pub fn wait(&self, time: Nanos, angle_ns: u32) -> Nanos {
         if !self.rotates() {
-            return 0;
+            return Nanos::ZERO;
         }
         let turn = self.geometry.turn_ns();
         let phase = self.phase_ns(time);
         let angle = u64::from(angle_ns);
         let wait = if angle >= phase { angle - phase } else { angle + turn - phase };
-        if wait + ROUNDING_NS > turn { 0 } else { wait }
+        if wait + ROUNDING.0 > turn { Nanos::ZERO } else { Nanos(wait) }
     }
 
-    /// The first track's part of a transfer of blocks from `lbn`, so many, by an arm free at `time`.
+    /// The first track's part of a transfer of `count` blocks from `lbn`, by an arm free at `time`.
     pub fn pass(
         &self,
         arm: Arm,
-        time: u64,
+        time: Nanos,
         (lbn, count): (u64, u64),
         write: bool,
         part: Part,
     ) -> Pass {
         let extent = self.geometry.extent(lbn, count);
         let place = extent.place;
-        let arrived = time + u64::from(self.position_ns(arm, place.cylinder, place.head, write));
-        let pass_ns = self.geometry.pass_ns(&extent);
-        let turn = self.geometry.turn_ns();
+        let arrived = time + from_ns(self.position_ns(arm, place.cylinder, place.head, write));
+        let passing = Nanos(self.geometry.pass_ns(&extent));
+        let turn = Nanos(self.geometry.turn_ns());
         let (start, end) = match (self.access, part) {
             (Access::Positions, _) => {
-                let wait = self.wait_ns(arrived, place.angle_ns);
-                match self.read_on_arrival && !write && wait + pass_ns > turn {
-                    // Inside the wanted sectors: the rest of them now, the first ones when they
-                    // come round.
+                let wait = self.wait(arrived, place.angle_ns);
+                match self.read_on_arrival && !write && wait + passing > turn {
+                    // The head arrives inside the wanted sectors: it reads the rest of them now, and
+                    // the first ones when they come round.
                     true => (arrived, arrived + turn),
-                    false => (arrived + wait, arrived + wait + pass_ns),
+                    false => (arrived + wait, arrived + wait + passing),
                 }
             }
-            (Access::HalfTurn, Part::First) => (arrived + turn / 2, arrived + turn / 2 + pass_ns),
+            (Access::HalfTurn, Part::First) => (arrived + turn / 2, arrived + turn / 2 + passing),
             (Access::Constant(access_ns), Part::First) => {
-                let end = time + u64::from(access_ns);
-                (end.saturating_sub(pass_ns).max(time), end)
+                let end = time + from_ns(access_ns);
+                (end.saturating_sub(passing).max(time), end)
             }
-            // It is in the constant already.
+            // The constant covers the whole access.
             (Access::Constant(_), Part::Next) => (time, time),
-            _ => (arrived, arrived + pass_ns),
+            _ => (arrived, arrived + passing),
         };
         Pass { extent, lbn, arm: Arm::after(place, write), arrived, start, end }
     }
@@ -164,11 +171,11 @@ impl Mechanics {
     pub fn sweep(
         &self,
         mut arm: Arm,
-        mut time: u64,
+        mut time: Nanos,
         (mut lbn, mut count): (u64, u64),
         write: bool,
         mut see: impl FnMut(&Pass),
-    ) -> (u64, Arm) {
+    ) -> (Nanos, Arm) {
         let mut part = Part::First;
         while count > 0 {
             let pass = self.pass(arm, time, (lbn, count), write, part);
@@ -182,7 +189,12 @@ impl Mechanics {
     }
 
     /// When the head has read on over `count` blocks from `lbn`.
-    pub fn read_on(&self, mut arm: Arm, mut time: u64, (mut lbn, mut count): (u64, u64)) -> u64 {
+    pub fn read_on(
+        &self,
+        mut arm: Arm,
+        mut time: Nanos,
+        (mut lbn, mut count): (u64, u64),
+    ) -> Nanos {
         while count > 0 {
             let pass = self.pass(arm, time, (lbn, count), false, Part::ReadOn);
             (arm, time) = (pass.arm, pass.end);

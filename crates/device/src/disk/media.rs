@@ -1,12 +1,13 @@
 //! What the arm does: reads, writes and writing back, from the decision to the last sector.
 
 use super::cache::Lookup;
-use super::mechanics::Arm;
+use super::mechanics::{Arm, from_ns};
 use super::queue::Pending;
 use super::{Dirty, Disk, Request, Work, WriteCache};
+use units::Nanos;
 
 impl Disk {
-    pub(super) fn read_media(&mut self, pending: Pending, at: u64) {
+    pub(super) fn read_media(&mut self, pending: Pending, at: Nanos) {
         let (start, end) = (pending.request.start.0, pending.request.end());
         let count = pending.request.count.0;
         let found = match self.dirty.touches(start, count) {
@@ -14,8 +15,8 @@ impl Disk {
             false => self.cache.lookup(&self.mechanics, start, end),
         };
         let o = &self.spec.overheads;
-        let sector = u64::from(self.spec.bus.read_sector_ns);
-        let after_data = u64::from(o.read_completion_ns);
+        let sector = from_ns(self.spec.bus.read_sector_ns);
+        let after_data = from_ns(o.read_completion_ns);
         match found {
             Lookup::Hit => {
                 // It came into the buffer since it was queued.
@@ -23,8 +24,8 @@ impl Disk {
                 self.free_since = at;
             }
             Lookup::Coming { at: read } => {
-                let ready = at + self.overhead(o.read_hit) + u64::from(o.data_preparation_ns);
-                let data = (ready + count * sector).max(read + sector).max(self.bus_free);
+                let ready = at + self.overhead(o.read_hit) + from_ns(o.data_preparation_ns);
+                let data = (ready + sector * count).max(read + sector).max(self.bus_free);
                 self.bus_free = data;
                 self.cache.served(&self.mechanics, (start, end), at, None);
                 self.last_was_write = false;
@@ -50,21 +51,26 @@ impl Disk {
 
     /// Reads `from..` the request's end. Returns when the medium is done and when the last sector
     /// has crossed the bus.
-    pub(super) fn read_sweep(&mut self, began: u64, from: u64, request: &Request) -> (u64, u64) {
+    pub(super) fn read_sweep(
+        &mut self,
+        began: Nanos,
+        from: u64,
+        request: &Request,
+    ) -> (Nanos, Nanos) {
         let (start, end, count) = (request.start.0, request.end(), request.count.0);
-        let sector = u64::from(self.spec.bus.read_sector_ns);
+        let sector = from_ns(self.spec.bus.read_sector_ns);
         let o = &self.spec.overheads;
         let reselect = match self.spec.bus.disconnects {
-            true => u64::from(o.first_reselect_ns),
-            false => 0,
+            true => from_ns(o.first_reselect_ns),
+            false => Nanos::ZERO,
         };
-        let preparation = u64::from(o.data_preparation_ns);
+        let preparation = from_ns(o.data_preparation_ns);
         // The bus is taken when this block has been read: the share counts in whole sectors.
         let share = (self.spec.bus.read_watermark * count as f64).floor() as u64;
         let mark = start + share.clamp(1, count) - 1;
         let mut bus_from = began;
-        let mut data = 0;
-        let turn = self.mechanics.geometry.turn_ns();
+        let mut data = Nanos::ZERO;
+        let turn = Nanos(self.mechanics.geometry.turn_ns());
         let mut kept_from = start;
         let mut first = true;
         let (media_end, arm) =
@@ -73,14 +79,14 @@ impl Disk {
                 let last = pass.lbn + pass.extent.blocks - 1;
                 let first_read = pass.end.min(pass.start + turn / per_track);
                 // After a sector is read, it and those after it still have to cross the bus.
-                data = data.max(first_read + (end - pass.lbn) * sector);
-                data = data.max(pass.end + (end - last) * sector);
+                data = data.max(first_read + sector * (end - pass.lbn));
+                data = data.max(pass.end + sector * (end - last));
                 if (pass.lbn..=last).contains(&mark) {
-                    let read = pass.start + (mark + 1 - pass.lbn) * turn / per_track;
+                    let read = pass.start + turn * (mark + 1 - pass.lbn) / per_track;
                     bus_from = read.min(pass.end);
                 }
                 if first && from == start && self.mechanics.rotates() {
-                    let passed = (pass.start - pass.arrived) * per_track / turn;
+                    let passed = (pass.start - pass.arrived).0 * per_track / turn.0;
                     kept_from = start - passed.min(u64::from(pass.extent.place.sector)).min(start);
                 }
                 first = false;
@@ -92,43 +98,43 @@ impl Disk {
         if self.spec.cache.segments > 0 {
             self.cache.filled(&self.mechanics, (kept_from, start, end), arm, media_end);
         }
-        (media_end, data.max(bus_from + reselect + preparation + count * sector))
+        (media_end, data.max(bus_from + reselect + preparation + sector * count))
     }
 
-    pub(super) fn write_media(&mut self, pending: Pending, at: u64) {
+    pub(super) fn write_media(&mut self, pending: Pending, at: Nanos) {
         let (start, count) = (pending.request.start.0, pending.request.count.0);
         let o = &self.spec.overheads;
-        let sector = u64::from(self.spec.bus.write_sector_ns);
-        let reselect = u64::from(o.first_reselect_ns);
+        let sector = from_ns(self.spec.bus.write_sector_ns);
+        let reselect = from_ns(o.first_reselect_ns);
         let (seek_from, data_from, let_go) = match &o.extra_disconnect {
             None => {
                 let began = at + self.overhead(o.write_miss);
-                let data_from = began + u64::from(o.data_preparation_ns);
+                let data_from = began + from_ns(o.data_preparation_ns);
                 let seek_from = match self.spec.bus.write_holds_arm {
-                    true => data_from + count * sector,
+                    true => data_from + sector * count,
                     false => began,
                 };
-                (seek_from, data_from, u64::from(o.write_disconnect_ns))
+                (seek_from, data_from, from_ns(o.write_disconnect_ns))
             }
             Some(extra) => {
-                let began = at + u64::from(extra.command_ns);
+                let began = at + from_ns(extra.command_ns);
                 let data_from = began
-                    + u64::from(extra.disconnect_ns)
-                    + u64::from(extra.inter_disconnect_ns)
+                    + from_ns(extra.disconnect_ns)
+                    + from_ns(extra.inter_disconnect_ns)
                     + reselect
-                    + u64::from(o.data_preparation_ns);
-                let seek_from = began + u64::from(extra.seek_delta_ns);
-                (seek_from, data_from, u64::from(extra.second_disconnect_ns))
+                    + from_ns(o.data_preparation_ns);
+                let seek_from = began + from_ns(extra.seek_delta_ns);
+                (seek_from, data_from, from_ns(extra.second_disconnect_ns))
             }
         };
         let data_from = data_from.max(self.bus_free);
-        self.bus_free = data_from + count * sector + let_go;
+        self.bus_free = data_from + sector * count + let_go;
         self.cache.stop();
         self.cache.written(start, start + count);
         // Only a write that the arm goes straight on with does not wait for the medium.
         let waits = match self.write_ended == Some((start, at)) {
-            true => 0,
-            false => u64::from(o.write_start_ns),
+            true => Nanos::ZERO,
+            false => from_ns(o.write_start_ns),
         };
         let (end, arm) = self.write_sweep(seek_from, (data_from, waits), start, count);
         self.arm = arm;
@@ -136,11 +142,11 @@ impl Disk {
         self.write_ended = Some((start + count, end));
         // To say that it is done, the drive takes the bus once more.
         let again = match (self.spec.bus.disconnects, &o.extra_disconnect) {
-            (false, _) => 0,
+            (false, _) => Nanos::ZERO,
             (true, None) => reselect,
-            (true, Some(_)) => u64::from(o.other_reselect_ns),
+            (true, Some(_)) => from_ns(o.other_reselect_ns),
         };
-        let done = end.max(self.bus_free) + again + u64::from(o.write_completion_ns);
+        let done = end.max(self.bus_free) + again + from_ns(o.write_completion_ns);
         self.complete(&pending, at, done, false);
         self.work = Some((Work::Host(pending), end));
     }
@@ -149,22 +155,22 @@ impl Disk {
     /// `waits` later. A head that is there before its data waits a turn.
     fn write_sweep(
         &self,
-        seek_from: u64,
-        (data_from, waits): (u64, u64),
+        seek_from: Nanos,
+        (data_from, waits): (Nanos, Nanos),
         start: u64,
         count: u64,
-    ) -> (u64, Arm) {
-        let sector = u64::from(self.spec.bus.write_sector_ns);
-        let turn = self.mechanics.geometry.turn_ns();
+    ) -> (Nanos, Arm) {
+        let sector = from_ns(self.spec.bus.write_sector_ns);
+        let turn = Nanos(self.mechanics.geometry.turn_ns());
         let extent = self.mechanics.geometry.extent(start, count);
         let on_medium = turn / extent.sectors_per_track;
         // Each block must have come before its sector passes: the first and the last decide.
         let first = data_from + sector;
         let last =
-            (data_from + extent.blocks * sector).saturating_sub((extent.blocks - 1) * on_medium);
+            (data_from + sector * extent.blocks).saturating_sub(on_medium * (extent.blocks - 1));
         let place = extent.place;
         let arrives =
-            u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
+            from_ns(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
         let data = first.max(last).max(data_from + waits);
         let ready = data.saturating_sub(arrives).max(seek_from);
         self.mechanics.sweep(self.arm, ready, (start, count), true, |_| ())
@@ -172,7 +178,7 @@ impl Disk {
 
     /// Writes one run of dirty data back: the one with the shortest positioning among those near
     /// the arm in address order.
-    pub(super) fn write_back(&mut self, at: u64) {
+    pub(super) fn write_back(&mut self, at: Nanos) {
         const NEAR: usize = 16;
         const RUN: u64 = 2048;
         let here = self.nearest_block();
@@ -180,8 +186,8 @@ impl Disk {
         let cost = |dirty: &Dirty| {
             let place = self.mechanics.geometry.locate(dirty.start);
             let arrived = at
-                + u64::from(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
-            arrived + self.mechanics.wait_ns(arrived, place.angle_ns)
+                + from_ns(self.mechanics.position_ns(self.arm, place.cylinder, place.head, true));
+            arrived + self.mechanics.wait(arrived, place.angle_ns)
         };
         let begins_run = |dirty: &&Dirty| {
             self.dirty.before(dirty.start).next().is_none_or(|d| d.end() != dirty.start)

@@ -27,7 +27,7 @@ use crate::dirty::{Dirty, DirtyMap};
 use crate::spec_error::SpecError;
 use crate::{Completion, Device, Op, Path, Request, View};
 use cache::Cache;
-use mechanics::Arm;
+use mechanics::{Arm, from_ns};
 use queue::{Pending, Queue};
 use random::Stream;
 use std::cmp::Reverse;
@@ -65,24 +65,24 @@ pub struct Disk {
     queue: Queue,
     arm: Arm,
     /// What the arm does, and until when.
-    work: Option<(Work, u64)>,
+    work: Option<(Work, Nanos)>,
     /// The arm has been free since.
-    free_since: u64,
-    electronics_free: u64,
-    bus_free: u64,
+    free_since: Nanos,
+    electronics_free: Nanos,
+    bus_free: Nanos,
     last_was_write: bool,
     /// The block behind the last write to the medium, and when it ended.
-    write_ended: Option<(u64, u64)>,
+    write_ended: Option<(u64, Nanos)>,
     served_host_last: bool,
-    /// Beyond the drive's depth, in arrival order.
-    waiting: VecDeque<(Request, u64)>,
+    /// Requests beyond the drive's depth, in arrival order.
+    waiting: VecDeque<(Request, Nanos)>,
     /// Writes for which the write cache has no room yet.
     stalled: VecDeque<Pending>,
     flushes: VecDeque<Pending>,
     dirty: DirtyMap,
     flying: Vec<Dirty>,
     /// Completions that are known and lie ahead: (time, order, ...).
-    ahead: BinaryHeap<Reverse<(u64, u64, Due)>>,
+    ahead: BinaryHeap<Reverse<(Nanos, u64, Due)>>,
     done: Vec<Completion>,
     in_drive: u32,
     sequence: u64,
@@ -92,8 +92,8 @@ pub struct Disk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     id: u64,
-    submitted: u64,
-    began: u64,
+    submitted: Nanos,
+    began: Nanos,
     cached: bool,
 }
 
@@ -148,9 +148,9 @@ impl Disk {
             queue: Queue::new(spec.policy),
             arm: Arm::default(),
             work: None,
-            free_since: 0,
-            electronics_free: 0,
-            bus_free: 0,
+            free_since: Nanos::ZERO,
+            electronics_free: Nanos::ZERO,
+            bus_free: Nanos::ZERO,
             last_was_write: false,
             write_ended: None,
             served_host_last: false,
@@ -168,8 +168,9 @@ impl Disk {
         })
     }
 
-    /// The same with its platter anywhere in its turn at time 0, as `seed` has it. Some streams find
-    /// for as long as they last what they found first; and drives of an array are not in step.
+    /// The same with its platter at a random angle at time 0, drawn from `seed`. Some streams of requests
+    /// keep for as long as they last the rotational latency that they met first; and the drives of an array
+    /// are not in step.
     pub fn at_any_angle(mut self, seed: u64) -> Self {
         let turn = self.mechanics.geometry.turn_ns();
         self.mechanics.turned_ns = Stream::new(seed, "platter").below(turn);
@@ -202,8 +203,8 @@ impl Disk {
         self.journal.as_deref().unwrap_or_default()
     }
 
-    /// The least time any request of `count` sectors can take, ns: the smallest overhead, and the
-    /// bus.
+    /// The shortest time in which a request of `count` sectors can complete, ns: the smallest overhead,
+    /// and the bus.
     pub fn minimum_service_ns(&self, op: Op, count: u64) -> u64 {
         let o = &self.spec.overheads;
         let least = |a: After, b: After| {
@@ -223,13 +224,13 @@ impl Disk {
         }
     }
 
-    fn overhead(&self, after: After) -> u64 {
-        u64::from(if self.last_was_write { after.write_ns } else { after.read_ns })
+    fn overhead(&self, after: After) -> Nanos {
+        from_ns(if self.last_was_write { after.write_ns } else { after.read_ns })
     }
 
     /// When the next thing happens: the arm is done, a completion is due, or the arm is free and
     /// has something to decide.
-    fn next_ns(&self) -> Option<u64> {
+    fn next(&self) -> Option<Nanos> {
         let due = self.ahead.peek().map(|Reverse((at, ..))| *at);
         let arm = match &self.work {
             Some((_, until)) => Some(*until),
@@ -248,10 +249,10 @@ impl Disk {
 
     /// Runs until `now`. A decision due exactly then is left open unless `decide`, so that requests
     /// submitted at the same instant still count.
-    fn run(&mut self, now: u64, decide: bool) {
+    fn run(&mut self, now: Nanos, decide: bool) {
         loop {
-            let due = self.ahead.peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
-            let work_ends = self.work.as_ref().map_or(u64::MAX, |(_, until)| *until);
+            let due = self.ahead.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
+            let work_ends = self.work.as_ref().map_or(Nanos::MAX, |(_, until)| *until);
             if work_ends <= due && work_ends <= now {
                 self.end_work();
             } else if due <= now {
@@ -279,9 +280,9 @@ impl Disk {
         let path = if due.cached { Path::Cache } else { Path::Medium };
         self.done.push(Completion {
             id: due.id,
-            submitted: Nanos(due.submitted),
-            began: Nanos(due.began),
-            at: Nanos(at),
+            submitted: due.submitted,
+            began: due.began,
+            at,
             path,
         });
         self.in_drive -= 1;
@@ -290,13 +291,13 @@ impl Disk {
         }
     }
 
-    fn complete(&mut self, pending: &Pending, began: u64, at: u64, cached: bool) {
+    fn complete(&mut self, pending: &Pending, began: Nanos, at: Nanos, cached: bool) {
         let due = Due { id: pending.request.id, submitted: pending.submitted, began, cached };
         self.ahead.push(Reverse((at, pending.sequence, due)));
     }
 
     /// Takes a request into the drive at `now`: the electronics answer it, or it queues for the arm.
-    fn admit(&mut self, request: Request, submitted: u64, now: u64) {
+    fn admit(&mut self, request: Request, submitted: Nanos, now: Nanos) {
         self.in_drive += 1;
         self.sequence += 1;
         let sequence = self.sequence;
@@ -325,7 +326,7 @@ impl Disk {
                 self.dirty.remove(request.start.0, request.count.0);
                 self.cache.forget(request.start.0, request.end());
                 let began = now.max(self.electronics_free);
-                let at = began + u64::from(self.spec.overheads.write_hit.read_ns);
+                let at = began + from_ns(self.spec.overheads.write_hit.read_ns);
                 self.electronics_free = at;
                 self.complete(&pending, began, at, true);
                 // A dropped segment may have blocked another request.
@@ -337,13 +338,13 @@ impl Disk {
     }
 
     /// A free arm with new work decides no earlier than the work came.
-    fn wake(&mut self, now: u64) {
+    fn wake(&mut self, now: Nanos) {
         if self.work.is_none() && self.free_since < now {
             self.free_since = now;
         }
     }
 
-    fn enqueue(&mut self, pending: Pending, now: u64) {
+    fn enqueue(&mut self, pending: Pending, now: Nanos) {
         if self.work.is_none() && !self.has_work() {
             self.free_since = self.free_since.max(now);
         }
@@ -351,7 +352,7 @@ impl Disk {
     }
 
     /// The arm is free at `at`: what does it do next?
-    fn decide(&mut self, at: u64) {
+    fn decide(&mut self, at: Nanos) {
         let pressed = match self.spec.write_cache {
             WriteCache::Off => false,
             WriteCache::Appending { .. } => !self.dirty.is_empty(),
@@ -372,7 +373,7 @@ impl Disk {
             return;
         }
         let o = &self.spec.overheads;
-        let overheads = (self.overhead(o.read_miss) as u32, self.overhead(o.write_miss) as u32);
+        let overheads = (self.overhead(o.read_miss).0 as u32, self.overhead(o.write_miss).0 as u32);
         let stream = self.cache.stream().and_then(|stream| self.queue.take_stream(stream));
         let next = stream.or_else(|| self.queue.take(&self.mechanics, self.arm, at, overheads));
         if let Some(pending) = next {
@@ -395,7 +396,7 @@ impl Disk {
                         start: request.start.0,
                         count: request.count.0,
                         writer: request.id,
-                        at: Nanos(at),
+                        at,
                     });
                 }
             }
@@ -405,7 +406,7 @@ impl Disk {
                         start: dirty.start,
                         count: dirty.count,
                         writer: dirty.writer,
-                        at: Nanos(at),
+                        at,
                     }));
                 }
                 self.flying.clear();
@@ -416,7 +417,7 @@ impl Disk {
     }
 
     /// Room came free: writes that waited for it go in, in order.
-    fn take_stalled(&mut self, at: u64) {
+    fn take_stalled(&mut self, at: Nanos) {
         let mut stalled = std::mem::take(&mut self.stalled);
         while let Some(pending) = stalled.front().copied() {
             if self.write_cache_takes(&pending.request) != Some(true) {
@@ -429,7 +430,7 @@ impl Disk {
     }
 
     /// Completes each flush whose earlier writes are all on the medium.
-    fn check_flushes(&mut self, at: u64) {
+    fn check_flushes(&mut self, at: Nanos) {
         while let Some(flush) = self.flushes.front().copied() {
             let barrier = flush.sequence;
             let queued = |p: &Pending| p.request.op == Op::Write && p.oldest < barrier;
@@ -447,7 +448,7 @@ impl Disk {
             }
             self.flushes.pop_front();
             let began = at.max(self.electronics_free);
-            let done = began + u64::from(self.spec.overheads.write_hit.write_ns);
+            let done = began + from_ns(self.spec.overheads.write_hit.write_ns);
             self.complete(&flush, began, done, true);
         }
     }
@@ -455,7 +456,7 @@ impl Disk {
 
 impl Device for Disk {
     fn submit(&mut self, request: Request, now: Nanos) {
-        self.run(now.0, false);
+        self.run(now, false);
         let no_data = matches!(request.op, Op::Flush);
         let beyond = request.end() > self.mechanics.geometry.capacity() || request.count.0 == 0;
         if beyond && !no_data {
@@ -469,22 +470,22 @@ impl Device for Disk {
             return;
         }
         match self.in_drive < self.spec.depth {
-            true => self.admit(request, now.0, now.0),
-            false => self.waiting.push_back((request, now.0)),
+            true => self.admit(request, now, now),
+            false => self.waiting.push_back((request, now)),
         }
     }
 
     fn next_event(&self) -> Option<Nanos> {
         match self.done.first() {
             Some(done) => Some(done.at),
-            None => self.next_ns().map(Nanos),
+            None => self.next(),
         }
     }
 
     fn advance(&mut self, now: Nanos, done: &mut Vec<Completion>) {
-        self.run(now.0, false);
+        self.run(now, false);
         if self.done.is_empty() {
-            self.run(now.0, true);
+            self.run(now, true);
         }
         done.append(&mut self.done);
     }

@@ -6,6 +6,7 @@
 use super::mechanics::{Arm, Mechanics};
 use super::spec::Policy;
 use crate::request::Request;
+use units::Nanos;
 
 /// A request that waits for the medium.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +14,7 @@ pub struct Pending {
     /// The request.
     pub request: Request,
     /// When it was submitted.
-    pub submitted: u64,
+    pub submitted: Nanos,
     /// Its place in the order of arrival.
     pub sequence: u64,
     /// The oldest write whose data it replaces: its own number, if none.
@@ -84,7 +85,7 @@ impl Queue {
         &mut self,
         mechanics: &Mechanics,
         arm: Arm,
-        time: u64,
+        time: Nanos,
         overhead_ns: (u32, u32),
     ) -> Option<Pending> {
         if self.pending.is_empty() {
@@ -153,7 +154,7 @@ impl Queue {
         &self,
         mechanics: &Mechanics,
         arm: Arm,
-        time: u64,
+        time: Nanos,
         (read_ns, write_ns): (u32, u32),
     ) -> usize {
         let turn = mechanics.geometry.turn_ns() as u32;
