@@ -26,9 +26,9 @@ pub(crate) struct Page {
     pub index: u32,
     /// Its data differs from the device's.
     pub dirty: bool,
-    /// It is being read or written: by this run.
+    /// The run that reads or writes it, if any.
     pub run: Option<u32>,
-    /// It is being read: nobody may use it yet.
+    /// It is being read, and cannot be used yet.
     pub reading: bool,
     /// The journal's transaction that has to write it before it commits; 0: none.
     pub transaction: u32,
@@ -51,7 +51,8 @@ impl Default for List {
     }
 }
 
-/// The table is only looked up, never walked, so its order cannot show.
+/// The hash of the page table. The table is looked up in and never iterated, so its order cannot affect
+/// results.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mix(u64);
 
@@ -72,9 +73,10 @@ impl Hasher for Mix {
 
 /// All pages in memory.
 ///
-/// Replacement is the kernel's pair of lists (Documentation/mm, "page reclaim"): a page starts
-/// inactive; used again there it is marked, and once more it becomes active. Reclaim takes from the
-/// inactive list's old end, and refills it from the active one's when it is the shorter.
+/// Replacement is the kernel's pair of lists (Documentation/mm, "page reclaim"): a page starts on the
+/// inactive list; its first use there marks it as referenced, the next makes it active. Reclaim takes
+/// the oldest inactive page, and moves the oldest active ones over when the inactive list is less than
+/// half as long as the active one.
 #[derive(Debug)]
 pub(crate) struct Cache {
     capacity: u32,
@@ -143,17 +145,17 @@ impl Cache {
         self.under_write
     }
 
-    /// Looked for and found, looked for and not found, since the beginning.
+    /// Hits and misses since the beginning.
     pub fn found(&self) -> (u64, u64) {
         (self.hits, self.misses)
     }
 
-    /// Whether a page is there, without counting or touching it.
+    /// A page's slot, if it is in memory. Counts neither a hit nor a miss, and is no use of the page.
     pub fn peek(&self, file: u16, index: u32) -> Option<Slot> {
         self.table.get(&key(file, index)).copied()
     }
 
-    /// A page that somebody uses.
+    /// Looks a page up to use it: counts a hit or a miss, and moves the page as its use requires.
     pub fn find(&mut self, file: u16, index: u32) -> Option<Slot> {
         let Some(slot) = self.peek(file, index) else {
             self.misses += 1;
@@ -174,7 +176,7 @@ impl Cache {
         Some(slot)
     }
 
-    /// A page that is not there gets a place; None when all memory is dirty or busy.
+    /// Adds a page that is not in memory. None if every page is dirty or busy.
     pub fn insert(&mut self, file: u16, index: u32) -> Option<Slot> {
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -216,7 +218,7 @@ impl Cache {
         }
     }
 
-    /// A page that can go: clean, idle, and not used of late.
+    /// Evicts a page that is clean, idle, and not recently used.
     fn reclaim(&mut self) -> Option<Slot> {
         for _ in 0..self.inactive.len.saturating_mul(2).saturating_add(self.active.len) {
             if self.inactive.len < self.active.len / 2 || self.inactive.len == 0 {

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use units::{Bytes, Nanos};
 use workload::DatabaseJob;
 
-/// The server's variables that its I/O depends on, by its own names.
+/// The server variables that determine its I/O, under the server's own names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InnoDb {
     /// What the clients do, and on what data.
@@ -65,7 +65,7 @@ pub(crate) struct Engine {
     pool_pages: u64,
     transactions: Vec<Transaction>,
     seed: u64,
-    /// When each dirty page was first changed, oldest first; and which pages are dirty.
+    /// Dirty pages with the log position of their first change, oldest first; and the same pages as a set.
     order: VecDeque<(u32, u64)>,
     dirty: crate::cache::PageSet,
     dirty_pages: u64,
@@ -200,7 +200,7 @@ impl Engine {
         Step::Again(Frame::Server(Stage::Go(0)))
     }
 
-    /// The next page: from the pool, or read; what has to go for it is written first if it is dirty.
+    /// The next page, from the pool or read. If a dirty page is evicted for it, that one is written first.
     fn access<D: Device + ?Sized>(
         &mut self,
         machine: &mut Machine<D>,
@@ -216,8 +216,8 @@ impl Engine {
             self.order.push_back((access.page, self.lsn));
             self.dirty_pages += 1;
         }
-        // The cleaner keeps clean pages at the old end; when it does not come after, the thread
-        // writes the page itself.
+        // The cleaner keeps the oldest pages clean; when it does not keep up, the thread writes the
+        // evicted page itself.
         let evicts = gone.filter(|page| self.dirty.remove(*page));
         if let Some(page) = evicts {
             self.order.retain(|(known, _)| *known != page);
@@ -293,7 +293,7 @@ impl Engine {
         self.write_log()
     }
 
-    /// Writes what is new, in blocks of 512 bytes; the log goes round.
+    /// Writes the new part of the log, in blocks of 512 bytes. The log file is circular.
     fn write_log(&mut self) -> Step {
         self.counts[LOG_WRITES] += 1;
         let sectors = self.spec.log.0 / 512;
@@ -327,10 +327,8 @@ impl Engine {
         }
     }
 
-    /// The page cleaner: once a second it sets itself a number of pages, the oldest first:
-    /// io_capacity times how far the share of dirty pages is on its way to its limit, and
-    /// io_capacity_max times the square of how much of the log is in use. While threads wait for
-    /// room in the log, it goes on without pause.
+    /// The page cleaner. Once a second it sets itself a quota of pages, which it writes oldest first: see
+    /// [`Self::pages_a_second`]. While threads wait for room in the log, it does not pause.
     fn clean<D: Device + ?Sized>(&mut self, machine: &mut Machine<D>, id: TaskId) -> Step {
         let second = machine.now.0 / 1_000_000_000;
         if second != self.second {
@@ -363,6 +361,8 @@ impl Engine {
         }
     }
 
+    /// The larger of io_capacity × (share of dirty pages ÷ its limit) and io_capacity_max × (share of
+    /// the usable log that is in use)².
     fn pages_a_second(&self) -> u64 {
         let dirty = self.dirty_pages as f64 / self.pool_pages as f64;
         let limit = self.spec.dirty_percent as f64 / 100.0;
@@ -372,7 +372,7 @@ impl Engine {
         by_dirty.max(by_age).ceil() as u64
     }
 
-    /// The batch's pages go to their places: past the page cache all at once.
+    /// Writes the batch's pages in place: all at once with O_DIRECT, else one after the other.
     fn write_pages<D: Device + ?Sized>(
         &mut self,
         machine: &mut Machine<D>,

@@ -17,7 +17,7 @@ use units::Bytes;
 pub struct Insert {
     /// `key_buffer_size`: memory for index blocks.
     pub key_buffer: Bytes,
-    /// Rows that are there before the clients begin.
+    /// Rows in the table before the clients begin.
     pub prefill: u64,
 }
 
@@ -34,11 +34,11 @@ const ROW: u64 = 64;
 /// Secondary indexes.
 const INDEXES: usize = 3;
 
-/// The files, by their places: the raw device's is there, and not used.
+/// Indices of the files. File 0, the raw device, is not used.
 const INDEX_FILE: u16 = 1;
 const DATA_FILE: u16 = 2;
 
-/// Steps in which files that are there already have grown.
+/// Steps in which the prefilled files have grown.
 const PARTS: u64 = 64;
 
 /// A call that a statement makes.
@@ -52,7 +52,7 @@ enum Call {
 /// The table, and the server's memory of its index.
 pub(crate) struct Table {
     trees: Vec<Tree>,
-    /// Index blocks there are; block 0 is the file's head.
+    /// Number of index blocks; block 0 is the file's header.
     blocks: u32,
     /// The primary key's last block, and keys in it.
     primary: (u32, u64),
@@ -129,7 +129,7 @@ impl Table {
         blocks += 1;
         let data_end = insert.prefill * ROW;
         machine.files.extend([File::growing(), File::growing()]);
-        // They grew side by side.
+        // They grew at the same time, so their extents interleave.
         for part in 1..=PARTS {
             for (file, bytes) in
                 [(INDEX_FILE, u64::from(blocks) * KEY_BLOCK), (DATA_FILE, data_end)]
@@ -187,7 +187,7 @@ impl Table {
         }
         self.primary.1 += 1;
         self.changed.push(self.primary.0);
-        // The head, with the number of rows.
+        // The file's header, with the number of rows.
         self.changed.push(0);
         self.changed.sort_unstable();
         self.changed.dedup();
@@ -196,7 +196,8 @@ impl Table {
         self.calls.extend(self.changed.iter().map(|block| Call::WriteBlock(*block)));
     }
 
-    /// A block that is looked into; one that is new is made in memory.
+    /// Uses an index block. One that exists (`reads`) is read if it is not in the key buffer; a new one is
+    /// created there.
     fn use_block(&mut self, block: u32, reads: bool) {
         let (there, _) = self.key_cache.touch(block);
         if reads {

@@ -6,13 +6,13 @@ use workload::{DatabaseJob, DatabaseKind};
 
 /// InnoDB's page.
 pub(crate) const PAGE: u64 = 16_384;
-/// What rows fill of a page that was loaded in order.
+/// Bytes that rows fill in a page that was loaded in key order.
 const FILLED: u64 = PAGE * 15 / 16;
 /// A row of sysbench's table in the clustered index, its head included.
 const OLTP_ROW: u64 = 215;
 /// An entry of an index on an integer.
 const ENTRY: u64 = 24;
-/// Redo log that a changed row leaves: an assumption.
+/// Bytes of redo log for a changed row: an assumption.
 const REDO_A_ROW: u64 = 400;
 
 /// A page that a transaction needs; it may change it.
@@ -30,7 +30,7 @@ struct Area {
 }
 
 impl Area {
-    /// Where a share of it (0 to 1) lies.
+    /// The page at a share (0 to 1) of the area.
     fn at(&self, share: f64) -> u32 {
         self.first + ((share * f64::from(self.pages)) as u32).min(self.pages - 1)
     }
@@ -132,7 +132,7 @@ impl Work {
         let s = &self.job.statements;
         for _ in 0..s.index_updates {
             list.write(self.row(stream));
-            // The entry leaves its place and comes in at its next.
+            // The new entry lies next to the old one, on the same page.
             let entry = self.areas[1].anywhere(stream);
             list.write(entry);
         }
