@@ -158,7 +158,7 @@ pub struct ComparisonFlags {
     /// Time before measuring starts, in each trial
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     warmup: Option<Nanos>,
-    /// Smaller differences, in percent, count as no difference
+    /// Smaller differences, in percent, count as the same
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
     margin: Option<f64>,
 }

@@ -29,7 +29,7 @@ pub struct RawPlan {
     pub warmup: Option<Nanos>,
     /// Time measured, in each trial.
     pub measure: Option<Nanos>,
-    /// A difference smaller than this many percent is no difference to the user.
+    /// A difference smaller than this many percent counts as the same.
     pub margin_percent: Option<f64>,
     /// Bound of the page cache in buffered trials.
     pub page_cache: Option<Bytes>,

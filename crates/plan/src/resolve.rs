@@ -65,7 +65,7 @@ pub struct Plan {
     pub timing: Timing,
     /// Time for preparation (laying out), at the most likely.
     pub preparation: Nanos,
-    /// A ratio within `1 ± margin` is no difference.
+    /// A ratio within `1 ± margin` counts as the same.
     pub margin: f64,
     /// Bound of the page cache.
     pub page_cache: Option<Bytes>,

@@ -173,7 +173,7 @@ fn keeping_what_one_has_is_an_answer() {
         trial.id.cell = trial.id.cell.min(1);
     }
     let analysis = Analysis::of(&run);
-    assert_eq!(decided(&analysis), "Keep scheduler mq-deadline: no difference in throughput.");
+    assert_eq!(decided(&analysis), "Keep scheduler mq-deadline: throughput is the same.");
 }
 
 #[test]

@@ -166,7 +166,7 @@ mod tests {
             "/sys/block/sda/queue/wbt_lat_usec",
         ]));
         assert_explained(owned(["device.await", "aqu-sz", "%util", "uring.punted/s", "sim.depth"]));
-        assert_explained(owned(["better", "worse", "no difference", "open", "0", "3", "130"]));
+        assert_explained(owned(["better", "worse", "same", "open", "0", "3", "130"]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) fn decision(group: &Group, decision: &Decision) -> String {
             format!("Nothing can be said: no trial of {baseline} counts.")
         }
         Choice::Keep(KeepReason::NoDifference) => {
-            format!("Keep {baseline}: no difference in throughput.")
+            format!("Keep {baseline}: throughput is the same.")
         }
         Choice::Keep(KeepReason::Traded) => format!(
             "Keep {baseline}, unless throughput is worth a longer tail to you: what is better in \
