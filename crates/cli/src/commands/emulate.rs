@@ -47,7 +47,7 @@ pub struct EmulateArgs {
     transport: Option<Transport>,
     /// Whether idle processors may halt for 2 ms in 50 while requests come, which keeps the host of a virtual
     /// machine from stopping them for longer; disks' do, flash's do not, when not said
-    #[arg(long, value_name = "yes|no", value_parser = BoolishValueParser::new())]
+    #[arg(long, value_name = "yes|no", hide_possible_values = true, value_parser = BoolishValueParser::new())]
     pauses: Option<bool>,
     /// Seed of what is random in the model
     #[arg(long, default_value_t = 1)]
