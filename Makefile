@@ -41,7 +41,7 @@ demo: build
 
 # The simulated world beside the emulated one, eleven minutes; see docs/science/simulation.md.
 validate: build
-	@tools/validate
+	@target/release/spindle validate
 
 # Ratios against peers in the same run; see docs/science/performance.md.
 bench: packages

@@ -14,4 +14,5 @@ mod restore;
 mod running_server;
 mod servers;
 mod simulated;
+mod validate;
 mod words;

@@ -12,6 +12,7 @@ mod report;
 mod resume;
 mod runs;
 mod undo;
+mod validate;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -45,6 +46,8 @@ pub enum Command {
     Documents(documents::DocumentsArgs),
     /// List and show device profiles, import drives, replay traces on a device model
     Profiles(profiles::ProfilesArgs),
+    /// Run the same cells in the emulated and in the simulated world, and show how far they agree
+    Validate(validate::ValidateArgs),
 }
 
 impl Command {
@@ -63,6 +66,7 @@ impl Command {
             Command::EmulateServer => emulate_server::run(),
             Command::Documents(args) => args.run(),
             Command::Profiles(args) => args.run(),
+            Command::Validate(args) => args.run(),
         }
     }
 }

@@ -127,6 +127,13 @@ impl Progress {
     }
 }
 
+/// A run that ends early leaves no bar behind.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

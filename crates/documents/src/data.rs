@@ -2,11 +2,11 @@
 //! what its columns are called in a page.
 
 use crate::DocumentError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// `data/FOLDER/manifest.toml`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// One entry for each CSV file of the folder.
@@ -14,7 +14,7 @@ pub struct Manifest {
 }
 
 /// Where a table's figures come from, and its columns. What is not known is written as `unknown`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableEntry {
     /// The CSV file, beside the manifest.

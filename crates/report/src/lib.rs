@@ -15,6 +15,7 @@ mod sentences;
 mod table;
 mod terminal;
 mod transactions;
+mod validation;
 mod words;
 
 pub use csv::csv;
@@ -26,6 +27,7 @@ pub use markdown::markdown;
 pub use sentences::{event, outcome};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};
+pub use validation::{ShownAgreement, ShownCell, ShownTransport, ShownValidation, validation};
 pub use words::{count, percent, run_name, verdict_word, wrap};
 
 #[cfg(test)]
