@@ -25,13 +25,48 @@ pub enum DatabaseKind {
     Insert,
 }
 
+/// Kinds of work on the same tables and with the same keys: one file and one page each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DatabaseFamily {
+    /// sysbench's.
+    Oltp,
+    /// TPC-C's.
+    Tpcc,
+    /// Rows with random keys.
+    Insert,
+}
+
+impl DatabaseFamily {
+    /// The name of its page in docs/reference/workloads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DatabaseFamily::Oltp => "oltp",
+            DatabaseFamily::Tpcc => "tpcc",
+            DatabaseFamily::Insert => "insert",
+        }
+    }
+}
+
 impl DatabaseKind {
     /// All, in the order in which to list them.
     pub const ALL: &'static [DatabaseKind] = <DatabaseKind as strum::VariantArray>::VARIANTS;
 
+    /// Whose tables, keys and documentation it shares.
+    pub const fn family(self) -> DatabaseFamily {
+        match self {
+            DatabaseKind::OltpReadOnly
+            | DatabaseKind::OltpWriteOnly
+            | DatabaseKind::OltpReadWrite
+            | DatabaseKind::OltpPointSelect
+            | DatabaseKind::OltpInsert => DatabaseFamily::Oltp,
+            DatabaseKind::Tpcc => DatabaseFamily::Tpcc,
+            DatabaseKind::Insert => DatabaseFamily::Insert,
+        }
+    }
+
     /// Whether it runs on sysbench's tables.
     pub fn is_oltp(self) -> bool {
-        !matches!(self, DatabaseKind::Tpcc | DatabaseKind::Insert)
+        self.family() == DatabaseFamily::Oltp
     }
 }
 
@@ -172,10 +207,12 @@ impl DatabaseJob {
     /// About how much disk the loaded data takes, indexes included: bytes a row as InnoDB stores
     /// them.
     pub fn data_size(&self) -> Bytes {
-        match self.kind {
-            DatabaseKind::Tpcc => Bytes::from_mib(110) * u64::from(self.warehouses),
-            DatabaseKind::Insert => Bytes(self.prefill.saturating_mul(180)),
-            _ => Bytes(u64::from(self.tables).saturating_mul(self.rows).saturating_mul(250)),
+        match self.kind.family() {
+            DatabaseFamily::Tpcc => Bytes::from_mib(110) * u64::from(self.warehouses),
+            DatabaseFamily::Insert => Bytes(self.prefill.saturating_mul(180)),
+            DatabaseFamily::Oltp => {
+                Bytes(u64::from(self.tables).saturating_mul(self.rows).saturating_mul(250))
+            }
         }
     }
 
@@ -302,10 +339,10 @@ impl DatabaseJob {
     }
 
     fn unknown(&self, key: &str) -> WordError {
-        let own = match self.kind {
-            DatabaseKind::Tpcc => "warehouses, think, checks",
-            DatabaseKind::Insert => "prefill, span",
-            _ => {
+        let own = match self.kind.family() {
+            DatabaseFamily::Tpcc => "warehouses, think, checks",
+            DatabaseFamily::Insert => "prefill, span",
+            DatabaseFamily::Oltp => {
                 "tables, rows, distribution, point_selects, simple_ranges, sum_ranges, \
                  order_ranges, distinct_ranges, range_size, index_updates, non_index_updates, \
                  delete_inserts, skip_trx"
@@ -356,7 +393,10 @@ impl Statements {
             DatabaseKind::OltpReadOnly => reads,
             DatabaseKind::OltpWriteOnly => writes,
             DatabaseKind::OltpReadWrite => reads + writes,
-            _ => return Ok(()),
+            DatabaseKind::OltpPointSelect
+            | DatabaseKind::OltpInsert
+            | DatabaseKind::Tpcc
+            | DatabaseKind::Insert => return Ok(()),
         };
         if all == 0 || all > 100_000 {
             return Err(WordError::new(format!(

@@ -26,7 +26,7 @@ mod word;
 mod workload;
 
 pub use clock::TrialClock;
-pub use database::{DatabaseJob, DatabaseKind, Statements};
+pub use database::{DatabaseFamily, DatabaseJob, DatabaseKind, Statements};
 pub use distribution::Distribution;
 pub use engine::EngineKind;
 pub use job::{ClientKind, HAND_OVER_AFTER, Job};

@@ -2,7 +2,7 @@
 
 use super::rows::draw;
 use random::Stream;
-use workload::{DatabaseJob, DatabaseKind};
+use workload::{DatabaseFamily, DatabaseJob, DatabaseKind};
 
 /// InnoDB's page.
 pub(crate) const PAGE: u64 = 16_384;
@@ -52,19 +52,19 @@ pub(crate) struct Work {
 
 impl Work {
     pub fn new(job: &DatabaseJob) -> Self {
-        let bytes: Vec<u64> = match job.kind {
-            DatabaseKind::Tpcc => {
+        let bytes: Vec<u64> = match job.kind.family() {
+            DatabaseFamily::Tpcc => {
                 // A warehouse: 100,000 stock rows of 306 bytes, 30,000 customers of 655, orders with
                 // about 300,000 lines of 54 and 30,000 rows of history; 100,000 items of 82 in all.
                 let each = u64::from(job.warehouses);
                 vec![30_600_000 * each, 19_650_000 * each, 18_000_000 * each, 8_200_000]
             }
-            DatabaseKind::Insert => {
+            DatabaseFamily::Insert => {
                 let rows = job.prefill.max(100_000);
                 let index = (rows * ENTRY) as f64 / std::f64::consts::LN_2;
                 vec![rows * 70, index as u64, index as u64, index as u64]
             }
-            _ => {
+            DatabaseFamily::Oltp => {
                 let rows = u64::from(job.tables) * job.rows;
                 vec![rows * OLTP_ROW, rows * ENTRY]
             }
