@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 
+use device::DriveFiles;
 use device::disk::{Access, DiskSpec, Geometry};
-use device::disksim::{DriveFiles, import};
+use device::disksim::import;
 use device::profile::Kind;
 use device::{Device, Disk, Profile, Request};
 use std::collections::BTreeSet;

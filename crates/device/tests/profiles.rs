@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 
-use device::disksim::{DriveFiles, import, parse_trace};
+use device::DriveFiles;
+use device::disksim::{import, parse_trace};
 use device::profile::{builtin_names, find, load, measure};
 use device::{Profile, ProfileError};
 use std::path::PathBuf;

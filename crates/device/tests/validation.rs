@@ -8,8 +8,9 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 
+use device::DriveFiles;
 use device::disk::{After, DiskSpec, Overheads, ReadAhead, WriteCache};
-use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
+use device::disksim::{TraceEntry, import, parse_trace};
 use device::{Disk, demerit_ms, replay};
 use skipped::{Need, skip};
 use std::path::PathBuf;

@@ -4,8 +4,9 @@ use crate::exit::{Exit, Usage};
 use crate::say;
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use device::disksim::{DriveFiles, TraceEntry, import, parse_trace};
+use device::disksim::{TraceEntry, parse_trace};
 use device::profile::{self, Profile};
+use device::{DriveFiles, DriveFormat};
 use report::{Align, Table};
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -127,22 +128,38 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The message for a folder without a file of any format.
+fn no_description(folder: &Path) -> String {
+    let formats: Vec<String> = DriveFormat::ALL
+        .iter()
+        .map(|format| format.spec())
+        .map(|spec| format!("{} (.{})", spec.title, spec.endings.join(", .")))
+        .collect();
+    format!("{}: no file that describes a drive; read are {}", folder.display(), formats.join("; "))
+}
+
 fn import_drive(folder: &Path, drive: Option<&str>, output: Option<&Path>) -> anyhow::Result<()> {
     let entries = std::fs::read_dir(folder)
         .map_err(|error| usage(format!("{}: {error}", folder.display())))?;
-    let mut files = DriveFiles::default();
+    let mut found: Vec<(DriveFormat, PathBuf)> = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let wanted = ["diskspecs", "model", "layout", "seek", "seeks", "parv"];
         let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_file() && wanted.contains(&ending.as_str()) {
-            files.files.push((path.display().to_string(), read(&path)?));
+        if let Some(format) = DriveFormat::of_ending(&ending).filter(|_| path.is_file()) {
+            found.push((format, path));
         }
     }
-    files.files.sort();
-    let imported = import(&files, drive).map_err(usage)?;
+    found.sort_by(|(_, one), (_, other)| one.cmp(other));
+    let format = DriveFormat::ALL.iter().find(|format| found.iter().any(|(it, _)| it == *format));
+    let format = *format.ok_or_else(|| usage(no_description(folder)))?;
+    let mut files = DriveFiles::default();
+    for (_, path) in found.iter().filter(|(it, _)| *it == format) {
+        files.files.push((path.display().to_string(), read(path)?));
+    }
+    let imported = format.import(&files, drive).map_err(usage)?;
     let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let source = format!("imported from the DiskSim files of {} in {folder}", imported.name);
+    let source =
+        format!("imported from the {} files of {} in {folder}", format.spec().title, imported.name);
     let title = format!("{} (imported)", drive.unwrap_or(&folder));
     let toml = Profile::disk_toml(&title, &source, &imported.spec)?;
     for note in &imported.notes {

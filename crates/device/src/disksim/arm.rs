@@ -1,10 +1,9 @@
 //! The arm: what an access waits for, seek curves and measured seek tables.
 
-use super::DriveFileError;
-use super::files::DriveFiles;
 use super::parse::Value;
 use super::reader::Reader;
 use crate::disk::{Access, SeekCurve};
+use crate::drive_files::{DriveFileError, DriveFiles};
 
 fn word(mechanics: &Reader<'_>, name: &str) -> Result<(String, usize), DriveFileError> {
     match mechanics.block.get(name) {

@@ -1,8 +1,6 @@
 //! From DiskSim's parameters to our description of a disk.
 
-use super::DriveFileError;
 use super::arm::{access, seek_curves};
-use super::files::DriveFiles;
 use super::layout::geometry_spec;
 use super::parse::{Block, Value, parse};
 use super::reader::Reader;
@@ -10,17 +8,7 @@ use crate::disk::{
     After, Bus, CacheSpec, DiskSpec, ExtraDisconnect, Geometry, Overheads, Policy, ReadAhead,
     WriteCache,
 };
-
-/// A drive that was read.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// As its file calls it.
-    pub name: String,
-    /// What it is.
-    pub spec: DiskSpec,
-    /// What its files ask for and this model does not do, a sentence each.
-    pub notes: Vec<String>,
-}
+use crate::drive_files::{DriveFileError, DriveFiles, Imported};
 
 /// Reads a drive from its files: a `.diskspecs` (or a `.parv` or `.model` that holds the drive
 /// itself), the model and the seek table it names, and the bus in the `.parv` that names it. Where

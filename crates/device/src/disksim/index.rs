@@ -4,10 +4,10 @@
 //! track, in the order that the comments of one of them give; that order is read here. What else
 //! the manual leaves open is described in docs/design/disksim-import.md.
 
-use super::DriveFileError;
 use super::parse::Value;
 use super::reader::Reader;
 use crate::disk::{ChildSpec, GeometrySpec, IndexSpec, PatternSpec, RemapSpec, RunSpec};
+use crate::drive_files::DriveFileError;
 
 /// The words of a list, with their lines.
 struct Words<'a> {

@@ -1,11 +1,11 @@
 //! Where blocks lie: layouts of the first generation (`dm_layout_g1`, zones) and of the fourth
 //! (`dm_layout_g4`, an index). The second's is a file of its own, whose format nothing tells.
 
-use super::DriveFileError;
 use super::index::index_spec;
 use super::parse::Value;
 use super::reader::Reader;
 use crate::disk::{GeometrySpec, HeadOrder, Sparing, ZoneSpec};
+use crate::drive_files::DriveFileError;
 
 pub(super) fn geometry_spec(
     model: &Reader<'_>,

@@ -5,7 +5,6 @@
 //! seek times), `*.parv` (the bus), `*.trace` (requests with their measured times).
 
 mod arm;
-mod files;
 mod import;
 mod index;
 mod layout;
@@ -13,25 +12,5 @@ mod parse;
 mod reader;
 mod trace;
 
-pub use files::DriveFiles;
-pub use import::{Imported, import};
+pub use import::import;
 pub use trace::{TraceEntry, parse_trace};
-
-/// What is wrong in a drive's file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, line {line}: {what}")]
-pub struct DriveFileError {
-    /// The file's name.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What was found and what was expected.
-    pub what: String,
-}
-
-impl DriveFileError {
-    /// An error in `file` at `line`.
-    pub fn new(file: &str, line: usize, what: impl Into<String>) -> Self {
-        DriveFileError { file: file.to_owned(), line, what: what.into() }
-    }
-}

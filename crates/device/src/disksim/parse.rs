@@ -1,6 +1,6 @@
 //! The notation of DiskSim's parameter files: blocks of `name = value`, lists, comments.
 
-use super::DriveFileError;
+use crate::drive_files::DriveFileError;
 
 /// A value and the line it stands on.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Parameters by name, with their file and line when they are wrong.
 
-use super::DriveFileError;
 use super::parse::{Block, Value};
+use crate::drive_files::DriveFileError;
 
 /// A block of a drive's file, asked for its parameters by name.
 pub(super) struct Reader<'a> {

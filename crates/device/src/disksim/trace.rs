@@ -1,6 +1,6 @@
 //! Traces of a real drive: what was asked, how long it took, how long the host then thought.
 
-use super::DriveFileError;
+use crate::drive_files::DriveFileError;
 use crate::{Op, Request};
 use units::{Nanos, Sectors};
 
