@@ -18,6 +18,17 @@ fn page(folder: &str, name: &str) -> bool {
     source::root().join(folder).join(format!("{name}.md")).is_file()
 }
 
+/// Whether a folder has a module of this name: a file, or a folder.
+fn has_module(folder: &str, name: &str) -> bool {
+    let folder = source::root().join(folder);
+    folder.join(format!("{name}.rs")).is_file() || folder.join(name).join("mod.rs").is_file()
+}
+
+/// The documented help of the command line.
+fn help() -> String {
+    std::fs::read_to_string(source::root().join("docs/reference/cli.md")).unwrap()
+}
+
 #[test]
 fn each_finding_has_a_file_and_a_page() {
     let kinds: BTreeSet<String> =
@@ -67,6 +78,10 @@ fn each_scheduler_has_its_facts_a_model_and_a_page() {
     for kind in scheduler::SchedulerKind::ALL {
         let name = kind.to_string();
         assert!(page("docs/reference/schedulers", &name), "no page of {name}");
+        // `none` is the absence of one.
+        let models = "crates/blocklayer/src/schedulers";
+        let is_made = has_module(models, &name.replace('-', "_"));
+        assert!(is_made || kind == &scheduler::SchedulerKind::None, "no file {models}/{name}.rs");
     }
 }
 
@@ -81,14 +96,42 @@ fn each_private_server_has_a_file_and_a_page() {
 }
 
 #[test]
-fn each_trace_format_has_a_file_and_is_in_the_list() {
-    let list = std::fs::read_to_string(source::root().join("docs/design/simulated.md")).unwrap();
-    let files = names("crates/trace/src/formats", ".rs");
-    assert_eq!(files, files_of(trace::Format::ALL));
+fn each_database_workload_has_a_file_and_a_page() {
+    for kind in workload::DatabaseKind::ALL {
+        let name = kind.family().name();
+        let folder = "crates/database/src/workloads";
+        assert!(has_module(folder, name), "no file {folder}/{name}.rs");
+        assert!(page("docs/reference/workloads", name), "no page of {name}");
+    }
+}
+
+#[test]
+fn each_trace_format_has_a_file_and_is_in_the_lists() {
+    let page = std::fs::read_to_string(source::root().join("docs/design/simulated.md")).unwrap();
+    let list = page.split("\nFormats: ").nth(1).and_then(|rest| rest.split(". ").next());
+    let list = list.expect("a sentence `Formats: …` in docs/design/simulated.md").to_lowercase();
+    let help = help();
+    let flag = help.split("--replay-format <FORMAT>").nth(1).expect("--replay-format in cli.md");
+    let flag = flag.split(" --").next().unwrap_or_default();
+    let words =
+        |text: &str, word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|it| it == word);
+    assert_eq!(names("crates/trace/src/formats", ".rs"), files_of(trace::Format::ALL));
     for format in trace::Format::ALL {
-        assert!(
-            list.to_lowercase().contains(&format.to_string()),
-            "{format} is not in docs/design/simulated.md"
-        );
+        let name = format.to_string();
+        assert!(words(&list, &name), "{name} is not under `Formats:` in docs/design/simulated.md");
+        assert!(words(flag, &name), "{name} is not in the help of --replay-format");
+    }
+}
+
+#[test]
+fn each_import_format_has_a_module_a_page_and_its_word_in_the_help() {
+    let help = help();
+    let section = help.split("## `profiles import`").nth(1).unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    for format in device::DriveFormat::ALL {
+        let device::DriveFormatSpec { name, title, .. } = format.spec();
+        assert!(has_module("crates/device/src", name), "no module crates/device/src/{name}");
+        assert!(page("docs/design", &format!("{name}-import")), "no docs/design/{name}-import.md");
+        assert!(section.contains(title), "the help of `profiles import` does not name {title}");
     }
 }
