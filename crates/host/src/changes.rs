@@ -231,7 +231,8 @@ impl Changes {
 
     /// Notes a process that must not outlive us, such as a database server that we started.
     pub fn started_process(&mut self, pid: u32, name: &str) -> Result<()> {
-        let started_ticks = crate::made::process_start(&self.host, pid).unwrap_or_default();
+        let started_ticks =
+            crate::process_identity::process_start(&self.host, pid).unwrap_or_default();
         self.announce(Made::Process { pid, started_ticks, name: name.to_owned() }).map(drop)
     }
 

@@ -30,8 +30,10 @@ mod number;
 mod outcome;
 mod owner;
 mod parameter;
+mod parameter_value;
 mod probe;
 mod process;
+mod process_identity;
 mod queue;
 mod queue_folder;
 mod refusal;
@@ -44,6 +46,7 @@ mod traps;
 mod tree;
 mod ublk_control;
 mod ublk_device;
+mod ublk_removal;
 mod undo;
 
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};

@@ -5,7 +5,9 @@ use crate::{
     DeviceNumber, Host, Outcome,
     loop_ioctl::{self, node},
     mounts::mounts,
-    parameter, server, ublk_device,
+    parameter_value,
+    process_identity::{end_process, is_zombie, process_runs, process_start},
+    server, ublk_removal,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -152,7 +154,7 @@ impl Made {
             }
             Made::Ublk { index, pid, name, .. } => format!(
                 "ublk device {} of process {pid} ({name})",
-                ublk_device::node(*index).display()
+                ublk_removal::node(*index).display()
             ),
             Made::Parameter { path, before, set } => {
                 format!("parameter {} ({set}, was {before})", path.display())
@@ -189,9 +191,9 @@ impl Made {
             Made::Ublk { index, token, pid, started_ticks, .. } => {
                 let (index, token, pid) = (*index, *token, *pid);
                 let started_ticks = *started_ticks;
-                ublk_device::unmake(host, ublk_device::Known { index, token, pid, started_ticks })
+                ublk_removal::unmake(host, ublk_removal::Known { index, token, pid, started_ticks })
             }
-            Made::Parameter { path, before, set } => parameter::put_back(path, before, set),
+            Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
         }
     }
 }
@@ -359,48 +361,6 @@ pub fn process_began(pid: u32) -> Option<u64> {
     process_start(&host, pid).filter(|_| !is_zombie(&host, pid))
 }
 
-/// When a process began, in clock ticks since boot (field 22 of proc_pid_stat(5)).
-pub(crate) fn process_start(host: &Host, pid: u32) -> Option<u64> {
-    let line = host.text(format!("/proc/{pid}/stat"))?;
-    // The second field is the name in parentheses, which may hold anything.
-    let (_, rest) = line.rsplit_once(") ")?;
-    rest.split(' ').nth(19)?.parse().ok()
-}
-
-/// Whether there is such a process and it has not ended.
-pub(crate) fn process_lives(host: &Host, pid: u32) -> bool {
-    process_start(host, pid).is_some() && !is_zombie(host, pid)
-}
-
-/// Whether the process that began at a moment still runs.
-pub(crate) fn process_runs(host: &Host, pid: u32, started_ticks: u64) -> bool {
-    process_start(host, pid) == Some(started_ticks) && !is_zombie(host, pid)
-}
-
-/// Ends a process: asks first.
-pub(crate) fn end_process(host: &Host, pid: u32, started_ticks: u64) -> Outcome {
-    use rustix::process::{Pid, Signal, kill_process};
-    let alive = || process_runs(host, pid, started_ticks);
-    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| alive()) else {
-        return Outcome::AlreadyRight;
-    };
-    for signal in [Signal::TERM, Signal::KILL] {
-        if let Err(error) = kill_process(id, signal)
-            && error != rustix::io::Errno::SRCH
-        {
-            return Outcome::failed(format!("cannot end it: {error}"));
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if !alive() {
-                return Outcome::Done;
-            }
-            sleep(Duration::from_millis(10));
-        }
-    }
-    Outcome::failed("it does not end")
-}
-
 /// A server ends by itself when its filesystem is unmounted; one that does not is ended.
 fn end_server(host: &Host, pid: u32, started_ticks: u64, point: &Path) -> Outcome {
     let alive = || process_runs(host, pid, started_ticks);
@@ -422,10 +382,4 @@ fn end_server(host: &Host, pid: u32, started_ticks: u64, point: &Path) -> Outcom
         true => Outcome::AlreadyRight,
         false => Outcome::Done,
     }
-}
-
-fn is_zombie(host: &Host, pid: u32) -> bool {
-    host.text(format!("/proc/{pid}/stat"))
-        .and_then(|line| line.rsplit_once(") ").map(|(_, rest)| rest.starts_with('Z')))
-        .unwrap_or(false)
 }

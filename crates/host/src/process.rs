@@ -3,7 +3,7 @@
 //! Each is in the journal and asks the kernel for a signal when we die, however that happens, so
 //! that neither Ctrl-C nor `kill -9` of this program leaves one running.
 
-use crate::{Changes, Error, Host, Made, Result, made::process_start};
+use crate::{Changes, Error, Host, Made, Result, process_identity::process_start};
 use std::{
     io,
     os::unix::process::CommandExt,
@@ -220,7 +220,7 @@ mod tests {
         let begun = Instant::now();
         changes.end_process(process, libc::SIGTERM, Duration::from_millis(300)).unwrap();
         assert!(begun.elapsed() >= Duration::from_millis(300));
-        assert!(!crate::made::process_lives(&Host::here(), pid));
+        assert!(!crate::process_identity::process_lives(&Host::here(), pid));
         assert!(changes.finish().unwrap().steps.is_empty());
     }
 

@@ -111,7 +111,8 @@ impl Changes {
         folder: &ScratchFolder,
         source: &str,
     ) -> Result<()> {
-        let started_ticks = crate::made::process_start(self.host(), pid).unwrap_or_default();
+        let started_ticks =
+            crate::process_identity::process_start(self.host(), pid).unwrap_or_default();
         let point = folder.path.clone();
         let name = name.to_owned();
         self.announce(Made::Server { pid, started_ticks, name, point: point.clone() })?;
