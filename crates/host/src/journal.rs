@@ -348,23 +348,14 @@ fn unix_ns() -> u64 {
 
 fn line_of(entry: &Entry) -> serde_json::Result<String> {
     let json = serde_json::to_string(entry)?;
-    Ok(format!("{:08x} {json}\n", crc32(json.as_bytes())))
+    Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
 fn entry_of(line: &[u8]) -> Option<Entry> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let (sum, json) = line.split_once(' ')?;
-    (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32(json.as_bytes()))
+    (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes()))
         .then(|| serde_json::from_str(json).ok())?
-}
-
-/// CRC-32 as in Ethernet and zip (ITU-T V.42, reflected polynomial EDB88320).
-pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0u32, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 }
-        })
-    })
 }
 
 #[cfg(test)]
@@ -394,7 +385,7 @@ mod tests {
     #[test]
     fn check_value_of_the_crc() {
         // The check value that every catalogue of CRCs gives for this one.
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
     }
 
     #[test]
