@@ -102,7 +102,7 @@ fn a_server_that_runs_already_is_used_and_left_as_it_was() {
     // What somebody has there is neither used nor touched without consent.
     foreign.sql("CREATE TABLE mine.dear (x INT); INSERT INTO mine.dear VALUES (7)").unwrap();
     let refused = foreign.compare(&place, "mine", &[]).expect(2);
-    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
+    refused.complains_of(&["that Spindle did not make", "dear", "--use-existing"]);
     assert_eq!(foreign.sql("SELECT x FROM mine.dear").unwrap().trim(), "7");
     // With consent its tables of the workload's names are used as they are, and stay.
     let socket = format!("--mysql-socket={}", foreign.folder.join("socket").display());
@@ -235,7 +235,7 @@ fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
     let theirs = "SET ROLE me; CREATE TABLE dear (x INT); INSERT INTO dear VALUES (7)";
     foreign.sql("mine", theirs).unwrap();
     let refused = foreign.compare(&place, "mine", &[], "open sesame").expect(2);
-    refused.complains_of(&["holds what Spindle did not make", "dear", "--use-existing"]);
+    refused.complains_of(&["that Spindle did not make", "dear", "--use-existing"]);
     assert_eq!(foreign.tables("mine"), "dear");
     // With consent its tables of the workload's names, here sysbench's, are used and stay.
     let prepared = Command::new("sysbench")

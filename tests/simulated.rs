@@ -105,7 +105,7 @@ fn what_is_not_modelled_is_refused_or_dropped_with_the_reason() {
     plan(&["--page-cache", "1M"]).expect(2).complains_of(&["too small", "16 MiB"]);
     plan(&["--without", "gravity"]).expect(2).complains_of(&["gravity", "sorting", "rotation"]);
     let cold = ["--schedulers", "all", "--without", "nothing,cold-drives"];
-    plan(&cold).expect(2).complains_of(&["cold-drives", "not several drives"]);
+    plan(&cold).expect(2).complains_of(&["cold-drives", "no mechanism cold-drives"]);
     let workload = ["--workload", "oltp_read_only,server=postgresql"];
     plan(&workload).expect(2).complains_of(&["postgresql", "MariaDB"]);
     let old = ["plan", "simulated:hdd-15k@3.10", "--schedulers", "all", "--wbt", "0,2000"];

@@ -110,8 +110,8 @@ pub enum Refusal {
     },
     /// The scratch files of several filesystems do not fit at once.
     #[error(
-        "{filesystems} filesystems need {each} each, and {limit} are usable: use a smaller --size, or \
-         compare fewer at once"
+        "{filesystems} filesystems need {each} each, {} together, and {limit}: use a smaller --size, or \
+         compare fewer at once", *each * *filesystems as u64
     )]
     NoRoomForFilesystems {
         /// How many.
