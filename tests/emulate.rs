@@ -1,7 +1,7 @@
 //! Emulated devices: up and down, real data, several at once, killed servers and programs, hosts that
 //! cannot.
 
-use crate::machine::{Ended, Place, has_loop_devices};
+use crate::machine::{Ended, Place, can_emulate};
 use skipped::{Need, skip};
 use std::{
     fs::{File, OpenOptions},
@@ -14,15 +14,6 @@ use std::{
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-
-/// Whether this test can have emulated devices; else it says so.
-fn can_emulate() -> bool {
-    if !Path::new("/dev/fuse").exists() {
-        skip(Need::Fuse, "/dev/fuse");
-        return false;
-    }
-    has_loop_devices()
-}
 
 /// Whether FUSE may go over io_uring here.
 const FUSE_URING: &str = "/sys/module/fuse/parameters/enable_uring";

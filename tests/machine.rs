@@ -225,3 +225,12 @@ pub fn has_loop_devices() -> bool {
     }
     has
 }
+
+/// Whether this test can have emulated devices.
+pub fn can_emulate() -> bool {
+    if !Path::new("/dev/fuse").exists() {
+        skip(Need::Fuse, "/dev/fuse");
+        return false;
+    }
+    has_loop_devices()
+}

@@ -1,20 +1,11 @@
 //! The simulated world beside the emulated one.
 
-use crate::machine::{Place, has_loop_devices};
-use skipped::{Need, skip};
+use crate::machine::{Place, can_emulate};
 use std::{
     path::{Path, PathBuf},
     process::Stdio,
     time::{Duration, Instant},
 };
-
-fn can_emulate() -> bool {
-    if !Path::new("/dev/fuse").exists() {
-        skip(Need::Fuse, "/dev/fuse");
-        return false;
-    }
-    has_loop_devices()
-}
 
 /// Two cells (reads and writes under mq-deadline) and short trials.
 const SHORT: [&str; 9] = [
