@@ -30,7 +30,7 @@ test-ublk: packages
 	@tools/test-ublk
 
 # The database tests on MySQL, PostgreSQL 18 and MariaDB 11.8 from Debian's unstable suite, unpacked below
-# target/servers: about ten minutes and 1 GB (tools/test-servers --help says more). Nothing is installed.
+# target/servers: half an hour at most and 1 GB (tools/test-servers --help says more). Nothing is installed.
 test-servers: packages
 	cargo build --locked -p cli
 	@tools/test-servers
