@@ -298,22 +298,21 @@ impl Rounds<'_> {
 
 /// No trial of the baseline counts, so that nothing can be compared with it.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the baseline failed in {rounds} rounds, so nothing can be compared with it: {}",
-    reason(last)
-)]
+#[error("the baseline failed in {rounds} rounds, so nothing can be compared with it")]
 pub struct BaselineFailed {
     /// Rounds in which it was tried.
     pub rounds: u32,
-    /// Why its last trial does not count.
+    /// Why its last trial does not count: `report` has the words.
     pub last: Outcome,
 }
 
-fn reason(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Valid(_) => String::new(),
-        Outcome::Void { reason } => format!("its trials do not count ({reason:?})"),
-        Outcome::Failed { error } => error.clone(),
+impl RunError {
+    /// That the baseline never worked, if this is what ended the run.
+    pub fn baseline_failed(&self) -> Option<&BaselineFailed> {
+        match self {
+            RunError::World(WorldError::Fatal(cause)) => cause.downcast_ref(),
+            RunError::World(_) | RunError::Store(_) => None,
+        }
     }
 }
 

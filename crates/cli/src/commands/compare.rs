@@ -99,6 +99,13 @@ pub fn execute(
     let mut progress = Progress::new(&run.plan, run.rounds().saturating_sub(1), output.quiet);
     let ended = runner::run_rounds(world, &mut run, store, stop, &mut progress);
     progress.finish();
+    let ended = ended.map_err(|error| match error.baseline_failed() {
+        Some(failed) => {
+            let reason = report::outcome(&failed.last).unwrap_or_default();
+            anyhow::anyhow!("{failed}: {reason}")
+        }
+        None => error.into(),
+    });
     let ending = ended.with_context(|| match run.trials.is_empty() {
         true => "nothing was measured".to_owned(),
         false => format!(

@@ -214,6 +214,8 @@ fn a_baseline_that_never_works_ends_the_run_and_restores() {
     let mut bench = bench(&world, Some(5), None);
     let error = go(&world, &mut bench).unwrap_err();
     assert!(error.to_string().contains("baseline"));
+    let last = &error.baseline_failed().unwrap().last;
+    assert_eq!(*last, Outcome::Failed { error: "it always fails".to_owned() });
     assert_eq!((world.restored.get(), bench.run.state), (1, RunState::Interrupted));
 }
 

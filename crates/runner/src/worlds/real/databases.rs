@@ -184,7 +184,7 @@ impl Databases {
     }
 
     fn begin_foreign(&mut self, job: &DatabaseJob) -> Result<(), WorldError> {
-        let nothing = || WorldError::fatal(format!("{} was not looked at", job.server));
+        let nothing = || WorldError::fatal(format!("{} was not prepared", job.server));
         let claim = self.claims.get(&job.server.to_string()).ok_or_else(nothing)?;
         let running = Running::foreign(claim.endpoint.clone());
         let names: Vec<String> = READ_BACK.map(str::to_owned).into();
