@@ -13,7 +13,7 @@
 //! threads. CPU time is that of the client thread over the measured span, by getrusage, for both.
 //! `--check` makes a missed promise exit code 1.
 
-use load::{LayOut, LoadSpec, Target, lay_out, run};
+use load::{ClientProgram, LayOut, LoadSpec, Target, lay_out, run};
 use std::{
     io::{Read, Write},
     path::PathBuf,
@@ -190,6 +190,7 @@ fn ours(job: &Job, target: &Target, measure: Nanos) -> Result<Turn, Error> {
         warmup: WARMUP,
         measure,
         seed: 1,
+        client_program: &ClientProgram::own()?,
     };
     let measurement = run(&spec, &AtomicBool::new(false), &mut |_| {})?;
     let operations = measurement.job.operations() as f64;

@@ -6,6 +6,7 @@ mod emulate;
 mod emulate_server;
 mod explain;
 mod inspect;
+mod load_client;
 mod plan;
 mod profiles;
 mod report;
@@ -41,6 +42,9 @@ pub enum Command {
     /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
     #[command(name = ::emulate::SERVER_VERB, hide = true)]
     EmulateServer,
+    /// Be a client that is a process: started by `compare`, not by people
+    #[command(name = ::load::CLIENT_VERB, hide = true)]
+    LoadClient,
     /// Check or write the sections of docs/ that the program writes
     #[command(hide = true)]
     Documents(documents::DocumentsArgs),
@@ -64,6 +68,7 @@ impl Command {
             Command::Explain(args) => args.run(),
             Command::Emulate(args) => args.run(),
             Command::EmulateServer => emulate_server::run(),
+            Command::LoadClient => load_client::run(),
             Command::Documents(args) => args.run(),
             Command::Profiles(args) => args.run(),
             Command::Validate(args) => args.run(),

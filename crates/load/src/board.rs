@@ -1,10 +1,15 @@
-//! The memory that clients, threads or processes, share with the observer: one
-//! anonymous shared mapping with a control page and a page for each client.
+//! The memory that clients, threads or processes, share with the observer: one shared mapping with
+//! a control page and a page for each client.
 
 use crate::bank::Bank;
 use crate::error::Failure;
+use crate::target::held_path;
 use std::{
-    io, ptr,
+    fs::File,
+    io,
+    os::fd::{AsRawFd, FromRawFd},
+    path::{Path, PathBuf},
+    ptr,
     sync::atomic::{
         AtomicI32, AtomicU32, AtomicU64,
         Ordering::{Acquire, Relaxed, Release},
@@ -138,8 +143,9 @@ impl Page {
     }
 }
 
-/// The mapping.
+/// The mapping of a file in memory that has no name.
 pub(crate) struct Board {
+    file: File,
     base: *mut u8,
     length: usize,
     clients: usize,
@@ -152,22 +158,59 @@ unsafe impl Sync for Board {}
 
 impl Board {
     pub fn new(clients: usize) -> io::Result<Self> {
-        let length = size_of::<Control>() + clients * size_of::<Page>();
-        // SAFETY: a new mapping, of no file; NORESERVE because most of it is never touched.
+        // SAFETY: a terminated string and a constant.
+        let file = match unsafe { libc::memfd_create(c"load".as_ptr(), libc::MFD_CLOEXEC) } {
+            -1 => return Err(io::Error::last_os_error()),
+            // SAFETY: just made, and nobody else's.
+            fd => unsafe { File::from_raw_fd(fd) },
+        };
+        file.set_len(Board::length(clients) as u64)?;
+        Board::map(file, clients)
+    }
+
+    /// The board of another process, which [`Board::path`] named there.
+    pub fn open(path: &Path, clients: usize) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        if file.metadata()?.len() != Board::length(clients) as u64 {
+            return Err(io::Error::other(format!(
+                "{} is no memory shared by {clients} clients",
+                path.display()
+            )));
+        }
+        Board::map(file, clients)
+    }
+
+    fn map(file: File, clients: usize) -> io::Result<Self> {
+        let length = Board::length(clients);
+        // SAFETY: a new mapping of a file as long; nobody shortens it.
         let base = unsafe {
             libc::mmap(
                 ptr::null_mut(),
                 length,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
                 0,
             )
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Board { base: base.cast(), length, clients })
+        Ok(Board { file, base: base.cast(), length, clients })
+    }
+
+    /// Most of it is never touched, and takes no memory.
+    fn length(clients: usize) -> usize {
+        size_of::<Control>() + clients * size_of::<Page>()
+    }
+
+    /// Where a child of this process opens it.
+    pub fn path(&self) -> PathBuf {
+        held_path(self.file.as_raw_fd())
+    }
+
+    pub fn clients(&self) -> usize {
+        self.clients
     }
 
     pub fn control(&self) -> &Control {

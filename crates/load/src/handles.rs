@@ -1,41 +1,30 @@
 //! The clients of one job: started, awaited, joined. Each is a thread, or a process of its
-//! own forked from us, which has an I/O context of its own, so that cfq and bfq tell it apart.
+//! own, which has an I/O context of its own, so that cfq and bfq tell it apart.
 
-use crate::board::{Board, Control, Page};
-use crate::buffer::Buffers;
-use crate::client::{Client, Kit};
+use crate::board::Board;
+use crate::client_main::{JobSpec, client_main};
 use crate::clock::{Clock, Monotonic};
 use crate::cost::Cpu;
-use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
 use crate::error::{Failure, LoadError, Stage};
-use crate::priority;
-use crate::spec::LoadSpec;
-use random::Stream;
+use crate::process;
+use crate::spec::{ClientProgram, LoadSpec};
+use record::JobRole;
 use std::{
     io,
-    os::fd::RawFd,
+    os::unix::process::ExitStatusExt,
     path::PathBuf,
+    process::Child,
     sync::{Arc, atomic::Ordering::Relaxed},
     thread::JoinHandle,
 };
 use units::Nanos;
-use workload::{ClientKind, EngineKind, Job, Offsets, Schedule, TrialClock};
+use workload::{ClientKind, Job};
 
 /// A client's stack: it recurses nowhere and holds nothing large.
 const STACK_BYTES: usize = 128 << 10;
 
 /// How often to look for processes that died: a system call for each.
 const LOOK_EVERY: Nanos = Nanos::from_millis(250);
-
-/// What every client of a job is started with.
-struct JobSpec {
-    role: &'static str,
-    job: Job,
-    target: crate::target::Opening,
-    blocks: u64,
-    engine: EngineKind,
-    seed: u64,
-}
 
 /// The clients of one job.
 pub(crate) struct ClientHandles {
@@ -51,13 +40,13 @@ pub(crate) struct ClientHandles {
 
 enum Tasks {
     Threads(Vec<JoinHandle<()>>),
-    /// Process ids; zero once waited for.
-    Processes(Vec<libc::pid_t>),
+    /// None once waited for.
+    Processes(Vec<Option<Child>>),
 }
 
 impl ClientHandles {
     /// Starts the clients; they prepare, then wait for the start.
-    pub fn start(load: &LoadSpec, role: &'static str, job: &Job) -> Result<Self, LoadError> {
+    pub fn start(load: &LoadSpec, role: JobRole, job: &Job) -> Result<Self, LoadError> {
         let cannot = |client, error: io::Error| LoadError::Client {
             client,
             stage: Stage::Start,
@@ -85,7 +74,7 @@ impl ClientHandles {
             dead: None,
         };
         for client in 0..job.clients as usize {
-            if let Err(error) = clients.spawn(client, &spec) {
+            if let Err(error) = clients.spawn(client, &spec, load.client_program) {
                 clients.cancel();
                 return Err(cannot(client, error));
             }
@@ -93,23 +82,23 @@ impl ClientHandles {
         Ok(clients)
     }
 
-    fn spawn(&mut self, client: usize, spec: &Arc<JobSpec>) -> io::Result<()> {
+    fn spawn(
+        &mut self,
+        client: usize,
+        spec: &Arc<JobSpec>,
+        program: &ClientProgram,
+    ) -> io::Result<()> {
         match &mut self.tasks {
             Tasks::Threads(threads) => {
                 let (spec, board) = (Arc::clone(spec), Arc::clone(&self.board));
                 let thread = std::thread::Builder::new()
-                    .name(format!("{}-{client}", &spec.role[..4]))
+                    .name(format!("{}-{client}", &spec.role.name()[..4]))
                     .stack_size(STACK_BYTES)
                     .spawn(move || client_main(&spec, &board, client, Cpu::of_thread))?;
                 threads.push(thread);
             }
-            Tasks::Processes(pids) => {
-                let board = &self.board;
-                let keep = spec.target.held();
-                pids.push(fork(|| {
-                    close_all_but(keep);
-                    client_main(spec, board, client, Cpu::of_process);
-                })?);
+            Tasks::Processes(children) => {
+                children.push(Some(process::spawn(program, spec, &self.board, client)?));
             }
         }
         Ok(())
@@ -145,7 +134,7 @@ impl ClientHandles {
 
     /// Notes a client process that ended without saying that it was done.
     fn look_for_dead(&mut self) {
-        let Tasks::Processes(pids) = &mut self.tasks else {
+        let Tasks::Processes(children) = &mut self.tasks else {
             return;
         };
         let now = Monotonic.now();
@@ -153,17 +142,13 @@ impl ClientHandles {
             return;
         }
         self.looked = now;
-        for (client, pid) in pids.iter_mut().enumerate().filter(|(_, pid)| **pid != 0) {
-            let mut status = 0;
-            // SAFETY: waits for a child of ours, without blocking.
-            if unsafe { libc::waitpid(*pid, &mut status, libc::WNOHANG) } != *pid {
-                continue;
-            }
-            *pid = 0;
+        for (client, child) in children.iter_mut().enumerate() {
+            let Some(Ok(Some(status))) = child.as_mut().map(Child::try_wait) else { continue };
+            *child = None;
             if self.board.page(client).done.swap(1, Relaxed) == 0 {
-                let how = match libc::WIFSIGNALED(status) {
-                    true => format!("signal {}", libc::WTERMSIG(status)),
-                    false => format!("exit code {}", libc::WEXITSTATUS(status)),
+                let how = match status.signal() {
+                    Some(signal) => format!("signal {signal}"),
+                    None => format!("exit code {}", status.code().unwrap_or_default()),
                 };
                 self.dead.get_or_insert((client, how));
             }
@@ -195,10 +180,10 @@ impl ClientHandles {
                     let _ = thread.join();
                 }
             }
-            Tasks::Processes(pids) => {
-                for pid in pids.drain(..).filter(|pid| *pid != 0) {
-                    // SAFETY: waits for a child of ours.
-                    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            Tasks::Processes(children) => {
+                for mut child in children.drain(..).flatten() {
+                    // How it ended was told by its page.
+                    let _ = child.wait();
                 }
             }
         }
@@ -209,157 +194,12 @@ impl ClientHandles {
     pub fn abandon(&mut self) {
         match &mut self.tasks {
             Tasks::Threads(threads) => threads.clear(),
-            Tasks::Processes(pids) => {
-                for pid in pids.drain(..).filter(|pid| *pid != 0) {
-                    // SAFETY: a child of ours that was not waited for, so the id is still its own.
-                    unsafe { libc::kill(pid, libc::SIGKILL) };
+            Tasks::Processes(children) => {
+                for mut child in children.drain(..).flatten() {
+                    // One that has ended needs no signal.
+                    let _ = child.kill();
                 }
             }
         }
-    }
-}
-
-/// Forks a child that does `work` and ends. It dies with us and leaves Ctrl-C to us.
-fn fork(work: impl FnOnce()) -> io::Result<libc::pid_t> {
-    // SAFETY: the child allocates (which glibc and musl allow after fork) and calls the kernel; it
-    // uses no lock of this program, runs no destructor of ours and leaves by _exit.
-    unsafe {
-        let parent = libc::getpid();
-        match libc::fork() {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                libc::signal(libc::SIGINT, libc::SIG_IGN);
-                libc::signal(libc::SIGTERM, libc::SIG_DFL);
-                let orphan = libc::getppid() != parent;
-                let worked =
-                    !orphan && std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_ok();
-                libc::_exit(if worked { 0 } else { 1 })
-            }
-            pid => Ok(pid),
-        }
-    }
-}
-
-/// Closes what a forked child inherited, so that it holds no file, device or filesystem of ours busy;
-/// standard streams and what it needs stay.
-fn close_all_but(keep: Option<RawFd>) {
-    let close = |from: u32, to: u32| {
-        if from <= to {
-            // SAFETY: the child uses none of these. Before Linux 5.9 they stay open, which harms
-            // only somebody who wants to unmount meanwhile.
-            unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) };
-        }
-    };
-    match keep {
-        Some(keep) if keep > 2 => {
-            close(3, keep as u32 - 1);
-            close(keep as u32 + 1, u32::MAX);
-        }
-        _ => close(3, u32::MAX),
-    }
-}
-
-/// A client from beginning to end: prepare, wait, work, report.
-fn client_main(spec: &JobSpec, board: &Board, client: usize, cpu: fn() -> Cpu) {
-    let (control, page) = (board.control(), board.page(client));
-    // Reported as done also when it panics, so that the observer does not wait forever.
-    let _done = Done { control, page };
-    if let Err(failure) = prepare_and_work(spec, control, page, client as u32, cpu) {
-        page.fail(failure);
-        control.failed.fetch_add(1, Relaxed);
-    }
-}
-
-struct Done<'a> {
-    control: &'a Control,
-    page: &'a Page,
-}
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.page.fail(Failure { stage: Stage::Engine, errno: libc::EFAULT, offset: 0 });
-            self.control.failed.fetch_add(1, Relaxed);
-        }
-        self.page.done.store(1, Relaxed);
-    }
-}
-
-fn prepare_and_work(
-    spec: &JobSpec,
-    control: &Control,
-    page: &Page,
-    client: u32,
-    cpu: fn() -> Cpu,
-) -> Result<(), Failure> {
-    let JobSpec { role, job, engine, seed, .. } = spec;
-    let failed = |stage| {
-        move |error: io::Error| Failure {
-            stage,
-            errno: error.raw_os_error().unwrap_or(libc::EIO),
-            offset: 0,
-        }
-    };
-    // Without this, the kernel lets a sleeper oversleep by 50 µs to save power.
-    // SAFETY: integers only; concerns this thread alone.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-    let mut number = 0;
-    if let Some(wanted) = job.io_priority {
-        priority::set(wanted).map_err(failed(Stage::Priority))?;
-        number = priority::kernel_number(wanted);
-    }
-    let stream = |what| Stream::new(*seed, &format!("{role} client {client} {what}"));
-    let kinds = (job.pattern.reads(), job.pattern.writes());
-    let buffers = Buffers::new(job.block_size.0, job.depth, kinds, &mut stream("data"))
-        .map_err(failed(Stage::Allocate))?;
-    let begin = Begin { spec, control, page, client, cpu };
-    let open = || spec.target.open(job).map_err(failed(Stage::Open));
-    match engine {
-        EngineKind::Null => begin.work(Null::new(job.depth), buffers),
-        EngineKind::Sync => begin.work(Sync::new(open()?), buffers),
-        EngineKind::IoUring => {
-            // SAFETY: the client takes both, and drops the buffers after the ring or never.
-            let ring = unsafe { Ring::new(open()?, job.depth, &buffers, number) }
-                .map_err(failed(Stage::Engine))?;
-            begin.work(ring, buffers)
-        }
-        // Runs as a child of its own, never as a client of ours.
-        EngineKind::Fio => {
-            Err(Failure { stage: Stage::Engine, errno: libc::EOPNOTSUPP, offset: 0 })
-        }
-    }
-}
-
-struct Begin<'a> {
-    spec: &'a JobSpec,
-    control: &'a Control,
-    page: &'a Page,
-    client: u32,
-    cpu: fn() -> Cpu,
-}
-
-impl Begin<'_> {
-    fn work(self, engine: impl Engine, buffers: Buffers) -> Result<(), Failure> {
-        let JobSpec { role, job, blocks, seed, .. } = self.spec;
-        let client = (self.client, job.clients);
-        let stream = |what| Stream::new(*seed, &format!("{role} client {} {what}", self.client));
-        let offsets = Offsets::new(job.pattern, client, *blocks, stream("offsets"));
-        let Some(times) = self.control.wait() else {
-            return Ok(());
-        };
-        let TrialClock { start, .. } = times;
-        let schedule = job.rate.map(|rate| Schedule::new(rate, client, start, stream("arrivals")));
-        let kit = Kit {
-            engine,
-            clock: Monotonic,
-            control: self.control,
-            page: self.page,
-            offsets,
-            schedule,
-            buffers,
-            cpu: self.cpu,
-        };
-        Client::new(kit, job).work(times)
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::buffer::Buffers;
 use crate::error::LoadError;
+use crate::process::CLIENT_VERB;
 use crate::target::Target;
+use record::JobRole;
+use std::{io, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{EngineKind, Job, Workload};
 
@@ -21,6 +24,25 @@ pub struct LoadSpec<'a> {
     pub measure: Nanos,
     /// Decides every random choice: the same seed gives each client the same offsets.
     pub seed: u64,
+    /// What is started for clients that are processes.
+    pub client_program: &'a ClientProgram,
+}
+
+/// A program that calls [`serve_client`](crate::serve_client) when it is started with these arguments.
+#[derive(Clone, Debug)]
+pub struct ClientProgram {
+    /// Its file.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+impl ClientProgram {
+    /// The program that runs, with the verb [`CLIENT_VERB`].
+    pub fn own() -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(ClientProgram { program, arguments: vec![CLIENT_VERB.to_owned()] })
+    }
 }
 
 /// Of the memory available, the share that buffers may take.
@@ -28,10 +50,13 @@ const MEMORY_SHARE: f64 = 0.5;
 
 impl LoadSpec<'_> {
     /// The jobs with their roles, the measured first.
-    pub(crate) fn jobs(&self) -> impl Iterator<Item = (&'static str, &Job)> {
-        [("measured", Some(&self.workload.job)), ("background", self.workload.background.as_ref())]
-            .into_iter()
-            .filter_map(|(role, job)| job.map(|job| (role, job)))
+    pub(crate) fn jobs(&self) -> impl Iterator<Item = (JobRole, &Job)> {
+        [
+            (JobRole::Measured, Some(&self.workload.job)),
+            (JobRole::Background, self.workload.background.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(role, job)| job.map(|job| (role, job)))
     }
 
     /// Why this cannot be run, found before anything begins.

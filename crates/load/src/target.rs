@@ -1,6 +1,7 @@
 //! What the load goes to: a file or a block device, a span of it from offset 0.
 
 use crate::error::LoadError;
+use serde::{Deserialize, Serialize};
 use std::{
     ffi::CString,
     fs::{self, File},
@@ -47,15 +48,14 @@ impl Target {
     /// What to open: the held device itself where there is one.
     pub(crate) fn open_path(&self) -> PathBuf {
         match &self.device_fd {
-            Some(fd) => PathBuf::from(format!("/proc/self/fd/{}", fd.as_raw_fd())),
+            Some(fd) => held_path(fd.as_raw_fd()),
             None => self.path.clone(),
         }
     }
 
     /// What a client needs to open it.
     pub(crate) fn opening(&self) -> Opening {
-        let held = self.device_fd.as_ref().map(AsRawFd::as_raw_fd);
-        Opening { path: self.open_path(), held }
+        Opening { path: self.open_path() }
     }
 
     /// Whether the job can go there at all, found before any client begins.
@@ -120,17 +120,12 @@ impl Target {
 
 /// Where a client opens the target: each has an open file of its own, as processes of a database do,
 /// so that the kernel's read-ahead follows each by itself.
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Opening {
     path: PathBuf,
-    held: Option<RawFd>,
 }
 
 impl Opening {
-    /// The descriptor without which the target cannot be opened.
-    pub fn held(&self) -> Option<RawFd> {
-        self.held
-    }
-
     /// Opens it as a job's client does. Reads alone need no permission to write.
     pub fn open(&self, job: &Job) -> io::Result<OwnedFd> {
         let mut flags = libc::O_CLOEXEC;
@@ -151,6 +146,11 @@ impl Opening {
         }
         open(&self.path, flags)
     }
+}
+
+/// The path at which this process and its children open again what it holds open.
+pub(crate) fn held_path(fd: RawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/{}/fd/{fd}", std::process::id()))
 }
 
 pub(crate) fn open(path: &Path, flags: i32) -> io::Result<OwnedFd> {

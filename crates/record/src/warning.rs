@@ -15,6 +15,16 @@ pub enum JobRole {
     Background,
 }
 
+impl JobRole {
+    /// Its name, also in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            JobRole::Measured => "measured",
+            JobRole::Background => "background",
+        }
+    }
+}
+
 /// What a reader of a trial's figures must know. Data alone: `report` has the words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

@@ -22,7 +22,7 @@ pub(crate) fn write(spec: &LoadSpec) -> Result<String, LoadError> {
         spec.seed >> 1,
     );
     for (role, job) in spec.jobs() {
-        section(&mut file, role, job, spec.target.size.0);
+        section(&mut file, role.name(), job, spec.target.size.0);
     }
     Ok(file)
 }
@@ -145,6 +145,7 @@ mod tests {
             warmup: Nanos::from_secs(1),
             measure: Nanos::from_secs(2),
             seed: 3,
+            client_program: &crate::ClientProgram::own().unwrap(),
         })
     }
 

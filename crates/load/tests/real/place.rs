@@ -1,6 +1,6 @@
 //! Places to put load on: scratch files, and loop devices that are gone when they are dropped.
 
-use load::{LayOut, LoadError, LoadSpec, Target, lay_out, run};
+use load::{ClientProgram, LayOut, LoadError, LoadSpec, Target, lay_out, run};
 use record::Measurement;
 use skipped::{Need, skip};
 use std::{
@@ -63,9 +63,26 @@ impl Trial<'_> {
             warmup: self.warmup,
             measure: self.measure,
             seed: 7,
+            client_program: &client_program(),
         };
         run(&spec, stop, each_second)
     }
+}
+
+/// This program, started again to run one test alone.
+fn client_program() -> ClientProgram {
+    let arguments = ["place::client_process", "--exact", "--ignored"];
+    ClientProgram {
+        program: std::env::current_exe().unwrap(),
+        arguments: arguments.map(str::to_owned).into(),
+    }
+}
+
+/// Not a test of its own: what clients that are processes run.
+#[test]
+#[ignore = "started by other tests"]
+fn client_process() {
+    load::serve_client().unwrap();
 }
 
 /// Whether this is root; says what is skipped if not.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Session, Watcher, WorldError};
 use host::{Changes, QueueFolder};
-use load::{LoadError, LoadSpec};
+use load::{ClientProgram, LoadError, LoadSpec};
 use plan::{Cell, Plan};
 use record::{Measurement, TrialId, Warning};
 use std::{
@@ -21,6 +21,7 @@ use workload::EngineKind;
 pub struct RealSession<'a> {
     target: Rc<RealTarget>,
     plan: &'a Plan,
+    client_program: ClientProgram,
     /// None once everything has been put back.
     changes: Option<Changes>,
     stages: Option<Stages>,
@@ -43,10 +44,12 @@ impl<'a> RealSession<'a> {
         watcher: &mut dyn Watcher,
     ) -> Result<RealSession<'a>, WorldError> {
         let words: Vec<String> = std::env::args().collect();
+        let client_program = ClientProgram::own().map_err(WorldError::fatal)?;
         let changes = Changes::begin(&target.host, &words.join(" ")).map_err(WorldError::fatal)?;
         let mut session = RealSession {
             target,
             plan,
+            client_program,
             changes: Some(changes),
             stages: None,
             databases: None,
@@ -220,6 +223,7 @@ impl Session for RealSession<'_> {
             warmup: plan.timing.warmup,
             measure: plan.timing.measure,
             seed: trial.seed(plan.seed),
+            client_program: &self.client_program,
         };
         let measured = load::run(&spec, stop, &mut |live| {
             sampler.sample(live.at);

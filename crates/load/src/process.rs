@@ -1,0 +1,81 @@
+//! A client that is a process: this program started again with a verb that people never type, which
+//! reads what it is to do from its standard input.
+//!
+//! A child that was forked and not executed would share the parent's locks, in whatever state the
+//! parent's other threads held them, and could not even allocate.
+
+use crate::board::Board;
+use crate::client_main::{JobSpec, client_main};
+use crate::cost::Cpu;
+use crate::spec::ClientProgram;
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+/// The verb with which a program becomes a client: it then calls [`serve_client`].
+pub const CLIENT_VERB: &str = "load-client";
+
+/// What one process does.
+#[derive(Serialize, Deserialize)]
+struct Assignment {
+    spec: JobSpec,
+    /// Where the memory shared with the observer is opened.
+    board: PathBuf,
+    clients: usize,
+    client: usize,
+    /// The process that waits for the result.
+    parent: u32,
+}
+
+/// Starts one client.
+pub(crate) fn spawn(
+    program: &ClientProgram,
+    spec: &JobSpec,
+    board: &Board,
+    client: usize,
+) -> io::Result<Child> {
+    let assignment = Assignment {
+        spec: spec.clone(),
+        board: board.path(),
+        clients: board.clients(),
+        client,
+        parent: std::process::id(),
+    };
+    let mut child = Command::new(&program.program)
+        .args(&program.arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()?;
+    let told = match child.stdin.take() {
+        Some(mut input) => input.write_all(&serde_json::to_vec(&assignment)?),
+        None => Ok(()),
+    };
+    if let Err(error) = told {
+        // It cannot work without; that it has ended by itself already is as good.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(error);
+    }
+    Ok(child)
+}
+
+/// Is the client that standard input describes, from beginning to end. It dies with the process that
+/// started it, and leaves Ctrl-C to that.
+pub fn serve_client() -> io::Result<()> {
+    // SAFETY: integers and constants only.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+    }
+    let assignment: Assignment = serde_json::from_reader(io::stdin().lock())?;
+    // SAFETY: no arguments, cannot fail.
+    if unsafe { libc::getppid() }.unsigned_abs() != assignment.parent {
+        return Ok(());
+    }
+    let board = Board::open(&assignment.board, assignment.clients)?;
+    client_main(&assignment.spec, &board, assignment.client, Cpu::of_process);
+    Ok(())
+}
