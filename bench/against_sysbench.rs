@@ -1,8 +1,8 @@
-//! What our database clients cost beside sysbench's: point selects on a private MariaDB over its
-//! socket, in turns.
+//! What our database clients cost beside sysbench's: point selects on a private MariaDB or MySQL over
+//! its socket, in turns.
 //!
 //!     cargo bench -p database --bench against_sysbench -- [--turns N] [--seconds S] [--clients N]
-//!         [--dir DIR] [--unpinned] [--check]
+//!         [--dir DIR] [--server mariadb|mysql] [--server-program FILE] [--unpinned] [--check]
 //!
 //! Each turn runs both in alternating order; the figure is the median of the turns' ratios with the
 //! 95 % interval of that median (from order statistics). CPU time of ours is that of the client threads
@@ -52,6 +52,8 @@ struct Options {
     seconds: u64,
     clients: u32,
     folder: PathBuf,
+    server: PrivateServer,
+    program: Option<PathBuf>,
     unpinned: bool,
     check: bool,
 }
@@ -62,7 +64,8 @@ fn main() -> Result<(), Error> {
         println!("SKIPPED: sysbench is not here: install the package sysbench");
         return Ok(());
     }
-    let programs = match Programs::find(&Host::here(), PrivateServer::MariaDb, None) {
+    let program = options.program.as_deref();
+    let programs = match Programs::find(&Host::here(), options.server, program) {
         Ok(programs) => programs,
         Err(error) => {
             println!("SKIPPED: {error}");
@@ -73,8 +76,11 @@ fn main() -> Result<(), Error> {
     std::fs::create_dir_all(folder.join("run"))?;
     let mut changes = Changes::begin_in(&Host::here(), &folder, "bench")?;
     let place = Place { data: folder.join("data"), run: folder.join("run") };
-    let job: DatabaseJob =
-        format!("oltp_point_select,tables={TABLES},rows={ROWS},buffer_pool=256MiB").parse()?;
+    let job: DatabaseJob = format!(
+        "oltp_point_select,server={},tables={TABLES},rows={ROWS},buffer_pool=256MiB",
+        options.server.spec().name
+    )
+    .parse()?;
     let never = AtomicBool::new(false);
     let running = programs.install(&mut changes, &place, &job, &BTreeMap::new(), &never)?;
     let outcome = compare(&options, &job, &running, &place);
@@ -263,6 +269,8 @@ fn options() -> Result<Options, Error> {
         seconds: 2,
         clients: 1,
         folder: PathBuf::from("/var/tmp"),
+        server: PrivateServer::MariaDb,
+        program: None,
         unpinned: false,
         check: false,
     };
@@ -274,6 +282,14 @@ fn options() -> Result<Options, Error> {
             "--seconds" => options.seconds = value()?.parse::<u64>()?.max(1),
             "--clients" => options.clients = value()?.parse::<u32>()?.max(1),
             "--dir" => options.folder = value()?.into(),
+            "--server" => {
+                options.server = match value()?.as_str() {
+                    "mariadb" => PrivateServer::MariaDb,
+                    "mysql" => PrivateServer::MySql,
+                    other => return Err(format!("sysbench runs on no {other} here").into()),
+                }
+            }
+            "--server-program" => options.program = Some(value()?.into()),
             "--unpinned" => options.unpinned = true,
             "--check" => options.check = true,
             // Cargo says so to every bench.

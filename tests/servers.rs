@@ -2,29 +2,33 @@
 //! tools/test-servers runs for servers that this host does not have.
 
 use crate::{
-    database::{Under, compare, json, nothing_is_left, servers_of, signal},
-    machine::Place,
+    database::{
+        Under, a_full_disk_voids_a_trial, compare, json, nothing_is_left, servers_of, signal,
+        the_ready_plans_fit,
+    },
+    machine::{Place, has_loop_devices},
 };
+use skipped::{Need, skip};
 use std::time::{Duration, Instant};
 
 const PLACEBO: [&str; 2] = ["--placebo", "1"];
 
 /// The server's kind and program; `None`, and a word about it, where none is named.
-fn named(test: &str) -> Option<(String, String)> {
+fn named() -> Option<(String, String)> {
     let words = (std::env::var("SPINDLE_SERVER"), std::env::var("SPINDLE_SERVER_PROGRAM"));
     if let (Ok(server), Ok(program)) = words {
         return Some((server, program));
     }
-    println!(
-        "{test}: SKIPPED: no SPINDLE_SERVER and SPINDLE_SERVER_PROGRAM; see tools/test-servers"
+    skip(
+        Need::Servers,
+        "SPINDLE_SERVER and SPINDLE_SERVER_PROGRAM name one; see tools/test-servers",
     );
     None
 }
 
 #[test]
 fn every_workload_runs_on_the_named_server() {
-    let test = "every_workload_runs_on_the_named_server";
-    let Some((server, program)) = named(test) else { return };
+    let Some((server, program)) = named() else { return };
     let place = Place::new();
     let folder = place.scratch();
     for workload in [
@@ -53,8 +57,7 @@ fn every_workload_runs_on_the_named_server() {
 
 #[test]
 fn the_named_server_is_started_with_a_users_variables_and_refuses_wrong_ones() {
-    let test = "the_named_server_is_started_with_a_users_variables_and_refuses_wrong_ones";
-    let Some((server, program)) = named(test) else { return };
+    let Some((server, program)) = named() else { return };
     let place = Place::new();
     let folder = place.scratch();
     let workload = format!("oltp_read_write,tables=1,rows=1000,server={server}");
@@ -93,8 +96,7 @@ fn the_named_server_is_started_with_a_users_variables_and_refuses_wrong_ones() {
 
 #[test]
 fn the_named_server_that_is_killed_voids_its_trial_and_leaves_nothing() {
-    let test = "the_named_server_that_is_killed_voids_its_trial_and_leaves_nothing";
-    let Some((server, program)) = named(test) else { return };
+    let Some((server, program)) = named() else { return };
     let place = Place::new();
     let folder = place.scratch();
     let workload = format!("oltp_read_write,tables=1,rows=1000,server={server}");
@@ -123,4 +125,22 @@ fn the_named_server_that_is_killed_voids_its_trial_and_leaves_nothing() {
     }
     place.run(&["undo"]).expect(0);
     nothing_is_left(&place, &folder);
+}
+
+#[test]
+fn a_full_disk_voids_a_trial_of_the_named_server() {
+    let Some((server, program)) = named() else { return };
+    if has_loop_devices() {
+        a_full_disk_voids_a_trial(&server, &["--server-program", &program]);
+    }
+}
+
+#[test]
+fn the_ready_plans_of_the_named_server_fit_a_directory_and_an_emulated_disk() {
+    let Some((server, program)) = named() else { return };
+    if has_loop_devices() {
+        let place = Place::new();
+        let folder = place.scratch();
+        the_ready_plans_fit(&place, &folder, &server, &["--server-program", &program]);
+    }
 }

@@ -68,8 +68,19 @@ fn void(ended: Result<Measurement, DatabaseError>) -> String {
 
 #[test]
 fn deadlocks_are_begun_anew_on_mariadb_unless_none_comes_through() {
-    let theirs = "SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'";
-    let Some((server, _)) = deadlocks_on("mariadb", theirs) else { return };
+    innodb_deadlocks_on("mariadb", "SHOW GLOBAL STATUS LIKE 'Innodb_deadlocks'");
+}
+
+#[test]
+fn deadlocks_are_begun_anew_on_mysql_unless_none_comes_through() {
+    innodb_deadlocks_on(
+        "mysql",
+        "SELECT count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'",
+    );
+}
+
+fn innodb_deadlocks_on(name: &str, theirs: &str) {
+    let Some((server, _)) = deadlocks_on(name, theirs) else { return };
     let mut session = server.session();
     // Somebody holds all rows, and whoever waits is told so after a second.
     session.script("SET GLOBAL innodb_lock_wait_timeout = 1").unwrap();

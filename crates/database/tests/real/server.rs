@@ -4,7 +4,7 @@ use database::{DatabaseError, Endpoint, Place, Programs, RunSpec, Running, Sessi
 use host::{Changes, Host};
 use record::Measurement;
 use skipped::{Need, skip};
-use std::{collections::BTreeMap, sync::atomic::AtomicBool};
+use std::{collections::BTreeMap, path::PathBuf, sync::atomic::AtomicBool};
 use units::Nanos;
 use workload::{DatabaseJob, Server, StorageEngine};
 
@@ -21,12 +21,13 @@ impl Private {
     /// Starts one; none where its packages are not here.
     pub fn start(test: &str, server: &str) -> Option<Private> {
         let host = Host::here();
-        let server: Server = server.parse().unwrap();
-        let program = std::env::var_os("SPINDLE_SERVER_PROGRAM").map(std::path::PathBuf::from);
-        let programs = match Programs::find(&host, server.private().unwrap(), program.as_deref()) {
+        let program = named_program(server)?;
+        let kind: Server = server.parse().unwrap();
+        let found = Programs::find(&host, kind.private().unwrap(), program.as_deref());
+        let programs = match found {
             Ok(programs) => programs,
             Err(error) => {
-                let need = match server.to_string().as_str() {
+                let need = match server {
                     "mariadb" => Need::MariaDb,
                     "postgresql" => Need::PostgreSql,
                     _ => Need::Servers,
@@ -74,6 +75,18 @@ impl Private {
             seed: 5,
         };
         database::run(&spec, &AtomicBool::new(false), &mut |_| {})
+    }
+}
+
+/// The program of this server: the host's own (`Some(None)`), or what SPINDLE_SERVER_PROGRAM names. None
+/// where that is of another server, which SPINDLE_SERVER names: then this test has nothing to do.
+fn named_program(server: &str) -> Option<Option<PathBuf>> {
+    match std::env::var("SPINDLE_SERVER") {
+        Err(_) => Some(None),
+        Ok(named) if named == server => {
+            Some(std::env::var_os("SPINDLE_SERVER_PROGRAM").map(PathBuf::from))
+        }
+        Ok(_) => None,
     }
 }
 

@@ -5,7 +5,7 @@ use skipped::{Need, skip};
 use std::{path::Path, process::Command};
 use units::Nanos;
 
-/// Runs sysbench on a private MariaDB; false where it is not here.
+/// Runs sysbench on a private server; false where it is not here.
 fn sysbench(place: &database::Place, words: &[&str]) -> bool {
     let socket = format!("--mysql-socket={}", place.run.join("socket").display());
     let output = Command::new("sysbench")
@@ -78,8 +78,17 @@ fn logged(log: &Path) -> Vec<String> {
 }
 
 #[test]
-fn ours_and_sysbenchs_statements_and_tables_are_the_same() {
-    let Some(server) = Private::start("statements", "mariadb") else { return };
+fn ours_and_sysbenchs_statements_and_tables_are_the_same_on_mariadb() {
+    same_as_sysbench("mariadb");
+}
+
+#[test]
+fn ours_and_sysbenchs_statements_and_tables_are_the_same_on_mysql() {
+    same_as_sysbench("mysql");
+}
+
+fn same_as_sysbench(server: &str) {
+    let Some(server) = Private::start("statements", server) else { return };
     let mut session = server.session();
     let place = &server.place;
     // Tables of ours, used by sysbench; then the other way round.

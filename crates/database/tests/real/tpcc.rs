@@ -85,3 +85,8 @@ fn conditions_hold_and_each_notices_its_violation_on_mariadb() {
 fn conditions_hold_and_each_notices_its_violation_on_postgresql() {
     conditions_on("postgresql");
 }
+
+#[test]
+fn conditions_hold_and_each_notices_its_violation_on_mysql() {
+    conditions_on("mysql");
+}
