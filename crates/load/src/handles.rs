@@ -3,11 +3,12 @@
 
 use crate::board::Board;
 use crate::client_main::{JobSpec, client_main};
+use crate::client_program::ClientProgram;
 use crate::clock::{Clock, Monotonic};
 use crate::cost::Cpu;
 use crate::error::{Failure, LoadError, Stage};
 use crate::process;
-use crate::spec::{ClientProgram, LoadSpec};
+use crate::spec::LoadSpec;
 use record::JobRole;
 use std::{
     io,

@@ -6,17 +6,14 @@
 
 use crate::board::Board;
 use crate::client_main::{JobSpec, client_main};
+use crate::client_program::ClientProgram;
 use crate::cost::Cpu;
-use crate::spec::ClientProgram;
 use serde::{Deserialize, Serialize};
 use std::{
     io::{self, Write},
     path::PathBuf,
     process::{Child, Command, Stdio},
 };
-
-/// The verb with which a program becomes a client: it then calls [`serve_client`].
-pub const CLIENT_VERB: &str = "load-client";
 
 /// What one process does.
 #[derive(Serialize, Deserialize)]
@@ -49,11 +46,11 @@ pub(crate) fn spawn(
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()?;
-    let told = match child.stdin.take() {
+    let written = match child.stdin.take() {
         Some(mut input) => input.write_all(&serde_json::to_vec(&assignment)?),
         None => Ok(()),
     };
-    if let Err(error) = told {
+    if let Err(error) = written {
         // It cannot work without; that it has ended by itself already is as good.
         let _ = child.kill();
         let _ = child.wait();

@@ -1,11 +1,10 @@
 //! One trial's load, and why it is not possible.
 
 use crate::buffer::Buffers;
+use crate::client_program::ClientProgram;
 use crate::error::LoadError;
-use crate::process::CLIENT_VERB;
 use crate::target::Target;
 use record::JobRole;
-use std::{io, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{EngineKind, Job, Workload};
 
@@ -26,23 +25,6 @@ pub struct LoadSpec<'a> {
     pub seed: u64,
     /// What is started for clients that are processes.
     pub client_program: &'a ClientProgram,
-}
-
-/// A program that calls [`serve_client`](crate::serve_client) when it is started with these arguments.
-#[derive(Clone, Debug)]
-pub struct ClientProgram {
-    /// Its file.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-}
-
-impl ClientProgram {
-    /// The program that runs, with the verb [`CLIENT_VERB`].
-    pub fn own() -> io::Result<Self> {
-        let program = std::env::current_exe()?;
-        Ok(ClientProgram { program, arguments: vec![CLIENT_VERB.to_owned()] })
-    }
 }
 
 /// Of the memory available, the share that buffers may take.
