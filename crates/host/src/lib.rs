@@ -6,6 +6,7 @@
 //! can be recorded. Changes flow in through [`Changes`] alone, which writes each to a journal before
 //! it makes it and puts all of them back.
 
+mod atomic_write;
 mod cgroup;
 mod chain;
 mod changes;
@@ -49,6 +50,9 @@ mod ublk_device;
 mod ublk_removal;
 mod undo;
 
+pub use atomic_write::{
+    AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
+};
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
 pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, TargetKind};
 pub use changes::{Applied, Changes, Drift};

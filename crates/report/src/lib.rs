@@ -24,7 +24,7 @@ pub use emulation::{EmulatedDevice, EmulatedSecond, emulated_device, emulated_se
 pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;
-pub use sentences::{event, outcome};
+pub use sentences::{atomic_write, event, outcome};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};
 pub use validation::{ShownAgreement, ShownCell, ShownTransport, ShownValidation, validation};

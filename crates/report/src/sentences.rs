@@ -1,5 +1,6 @@
 //! The sentences of reports: words for what other parts of the program say as data.
 
+mod atomic_write;
 mod caveat;
 mod decision;
 mod event;
@@ -8,6 +9,7 @@ mod intention;
 mod trouble;
 mod warning;
 
+pub use atomic_write::atomic_write;
 pub(crate) use caveat::caveat;
 pub(crate) use decision::decision;
 pub use event::event;

@@ -2,9 +2,13 @@
 //! documentation describes them. Needs neither root nor devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use host::{BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, Host, QueueFolder, Setting};
+use host::{
+    AtomicAnswer, AtomicUnsaid, AtomicWrites, BlockDevice, Bus, Chain, DeviceKind, DeviceNumber,
+    Host, QueueFolder, Setting,
+};
 use std::{fs, os::unix::fs::symlink, path::Path};
 use tempfile::TempDir;
+use units::Bytes;
 
 /// A made-up machine.
 struct Made(TempDir);
@@ -205,4 +209,27 @@ fn serial_numbers_from_where_each_driver_puts_them() {
     assert_eq!(serial("8:48").as_deref(), Some("WX11A234"));
     assert_eq!(serial("8:64").as_deref(), Some("S1"));
     assert_eq!(serial("252:0").as_deref(), Some("disk-1"));
+}
+
+#[test]
+fn the_kernel_s_age_is_told_from_a_device_without_atomic_writes() {
+    let made = Made::new();
+    let place = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block";
+    let units = [
+        ("queue/atomic_write_unit_min_bytes", "4096\n"),
+        ("queue/atomic_write_unit_max_bytes", "65536\n"),
+    ];
+    made.device("8:0", &format!("{place}/sda"), &with_queue(&units));
+    made.device("8:16", &format!("{place}/sdb"), QUEUE);
+    let of = |number: &str| {
+        let mut chain = made.chain(number);
+        // Only the device's own word is made up: a file that surely has nothing to say stands for the rest.
+        chain.target = "/proc/self/status".into();
+        AtomicWrites::of_chain(&made.host(), &chain).unwrap()
+    };
+    let new = of("8:0");
+    assert_eq!(new.devices[0].unit_max, Some(Bytes::from_kib(64)));
+    assert_eq!(new.answer(Bytes::from_kib(16)), AtomicAnswer::Unsaid(AtomicUnsaid::Filesystem));
+    let old = of("8:16");
+    assert_eq!(old.answer(Bytes::from_kib(16)), AtomicAnswer::Unsaid(AtomicUnsaid::Kernel));
 }

@@ -1,7 +1,10 @@
 //! What inspection finds on real devices: the chain, the medium, the traps.
 
 use crate::machine::{machine, run};
-use host::{Host, Inspection, LoopOptions, Medium, OwnerKind, PROBE_SIZE_MIN, Setting};
+use host::{
+    AtomicAnswer, AtomicUnsaid, AtomicWrites, Host, Inspection, LoopOptions, Medium, NotAtomic,
+    OwnerKind, PROBE_SIZE_MIN, Setting,
+};
 use skipped::{Need, skip};
 use std::{fs, path::Path};
 use units::Bytes;
@@ -163,4 +166,26 @@ fn no_such_path_is_an_error_that_says_so() {
     let error = Inspection::of(&Host::here(), Path::new("/no/such/place"), false).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("/no/such/place") && text.contains("check the spelling"), "{text}");
+}
+
+#[test]
+fn a_file_a_folder_and_a_device_are_asked_for_atomic_writes() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(32));
+    let host = Host::here();
+    let page = Bytes::from_kib(16);
+    // A loop device has none, and its kernel says so where it knows the question.
+    let of_device = AtomicWrites::of(&host, &device.node).unwrap();
+    match of_device.devices[0].unit_max {
+        Some(unit_max) => {
+            assert_eq!(unit_max, Bytes::ZERO);
+            assert_eq!(of_device.answer(page), AtomicAnswer::No(NotAtomic::Device));
+        }
+        None => assert_eq!(of_device.answer(page), AtomicAnswer::Unsaid(AtomicUnsaid::Kernel)),
+    }
+    // A folder answers for the files in it.
+    let file = machine.file("data", Bytes::from_mib(1));
+    let of_file = AtomicWrites::of(&host, &file).unwrap();
+    let of_folder = AtomicWrites::of(&host, machine.folder.path()).unwrap();
+    assert_eq!(of_file, of_folder);
 }
