@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-servers demo validate bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-servers demo validate bench clean
 
 all: build
 
@@ -28,6 +28,12 @@ test: packages
 test-ublk: packages
 	cargo build --locked -p cli
 	@tools/test-ublk
+
+# Settings that only newer kernels have, and two kernels as a factor: virtual machines with Debian unstable's kernel
+# (tools/test-kernel --help says what it takes).
+test-kernel: packages
+	cargo build --locked -p cli
+	@tools/test-kernel
 
 # The database tests on MySQL, PostgreSQL 18 and MariaDB 11.8 from Debian's unstable suite, unpacked below
 # target/servers: half an hour at most and 1 GB (tools/test-servers --help says more). Nothing is installed.
