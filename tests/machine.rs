@@ -169,7 +169,9 @@ impl Loop {
     /// Every setting that a comparison may touch, as the kernel shows it.
     pub fn settings(&self) -> Vec<(String, String)> {
         let mut names: Vec<String> =
-            ["scheduler", "nr_requests", "wbt_lat_usec", "read_ahead_kb"].map(str::to_owned).into();
+            ["scheduler", "nr_requests", "async_depth", "wbt_lat_usec", "read_ahead_kb"]
+                .map(str::to_owned)
+                .into();
         if let Ok(entries) = std::fs::read_dir(self.queue("iosched")) {
             let mut tunables: Vec<String> = entries
                 .map(|entry| format!("iosched/{}", entry.unwrap().file_name().to_string_lossy()))

@@ -23,6 +23,9 @@ pub struct ComparisonFlags {
     /// Queue sizes (nr_requests)
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     queues: Vec<String>,
+    /// How many requests may be asynchronous (async_depth, Linux 7.0 and later)
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    async_depth: Vec<String>,
     /// A scheduler's tunable, such as mq-deadline.fifo_batch=1,16
     #[arg(long, value_name = "SCHEDULER.NAME=LIST", help_heading = "What varies")]
     tunable: Vec<String>,
@@ -225,6 +228,7 @@ impl ComparisonFlags {
         let lists = [
             (Factor::Scheduler, &self.schedulers),
             (Factor::NrRequests, &self.queues),
+            (Factor::AsyncDepth, &self.async_depth),
             (Factor::WbtLatUsec, &self.wbt),
             (Factor::ReadAheadKb, &self.read_ahead),
             (Factor::Filesystem, &filesystems),

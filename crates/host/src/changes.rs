@@ -115,18 +115,16 @@ impl Changes {
             }))?;
             applied.took = folder.write(setting, &wanted)?;
         }
-        if *setting == Setting::Scheduler {
-            if applied.took != wanted {
-                return Err(Error::NotKept {
-                    device: snapshot_title(&self.host, number),
-                    setting: setting.to_string(),
-                    wrote: wanted,
-                    reads: applied.took,
-                });
-            }
-            if applied.took != applied.before {
-                self.forget_reset(number);
-            }
+        if *setting == Setting::Scheduler && applied.took != wanted {
+            return Err(Error::NotKept {
+                device: snapshot_title(&self.host, number),
+                setting: setting.to_string(),
+                wrote: wanted,
+                reads: applied.took,
+            });
+        }
+        if applied.took != applied.before {
+            self.forget_moved(number, setting);
         }
         self.expected.insert((number, setting.clone()), applied.took.clone());
         Ok(applied)
@@ -146,10 +144,10 @@ impl Changes {
         Ok(snapshot)
     }
 
-    /// What a change of scheduler resets is no longer expected to be what it was set to.
-    fn forget_reset(&mut self, number: DeviceNumber) {
+    /// What a change moves is no longer expected to be what it was set to.
+    fn forget_moved(&mut self, number: DeviceNumber, changed: &Setting) {
         self.expected
-            .retain(|(device, setting), _| *device != number || !setting.is_reset_with_scheduler());
+            .retain(|(device, setting), _| *device != number || !setting.is_moved_by(changed));
     }
 
     /// The settings that we set and that are something else now. Empty before and after a trial, or

@@ -84,7 +84,7 @@ pub use queue::{Ceiling, NR_REQUESTS_MAX_WITH_SCHEDULER, NR_REQUESTS_MIN, Queue,
 pub use queue_folder::QueueFolder;
 pub use refusal::Refusal;
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
-pub use setting::{NotASetting, Setting};
+pub use setting::{ASYNC_DEPTH, NotASetting, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
 pub use traps::{DeviceTitle, NotRotating, OtherLoad, Trap, TrapKind, all_traps};
 pub use tree::{Host, block_node};

@@ -21,6 +21,9 @@ pub struct Queue {
     pub tunables: BTreeMap<String, String>,
     /// Requests that may be queued.
     pub nr_requests: Option<u32>,
+    /// How many of them may be asynchronous; kernels since 7.0 say.
+    #[serde(default)]
+    pub async_depth: Option<u32>,
     /// How far `nr_requests` can be raised now.
     pub nr_requests_ceiling: Option<Ceiling>,
     /// Hardware queues.
@@ -109,6 +112,7 @@ impl Queue {
             scheduler,
             tunables: tunables(&folder),
             nr_requests: number(folder.join("nr_requests")),
+            async_depth: number(folder.join("async_depth")),
             hardware_queues,
             hardware_tags,
             wbt_lat_usec: number(folder.join("wbt_lat_usec")),

@@ -8,6 +8,7 @@ use crate::{
     error::io_error,
     queue::{NR_REQUESTS_MIN, ceiling, tunables},
     refusal::meant,
+    setting::ASYNC_DEPTH,
 };
 use scheduler::{KernelVersion, SchedulerKind};
 use std::{collections::BTreeMap, fs, io, io::Write, path::PathBuf, thread::sleep, time::Duration};
@@ -72,8 +73,10 @@ impl QueueFolder {
         let value = value.trim();
         let queue = Queue::read(&self.disk);
         let choice = queue.as_ref().and_then(|queue| queue.scheduler.clone());
-        let needs_scheduler =
-            matches!(setting, Setting::Scheduler | Setting::NrRequests | Setting::Tunable(_));
+        let needs_scheduler = matches!(
+            setting,
+            Setting::Scheduler | Setting::NrRequests | Setting::AsyncDepth | Setting::Tunable(_)
+        );
         let choice = match choice {
             Some(choice) => Some(choice),
             None if needs_scheduler => return Err(self.no_scheduler()),
@@ -87,6 +90,7 @@ impl QueueFolder {
                 let tags = queue.and_then(|queue| queue.hardware_tags);
                 self.check_nr_requests(value, under, tags)?
             }
+            (Setting::AsyncDepth, _) => self.check_async_depth(value, under)?,
             (Setting::Tunable(name), _) => self.check_tunable(name, value, under, current)?,
             _ => self.check_number(setting, value)?,
         };
@@ -156,6 +160,34 @@ impl QueueFolder {
         Ok(asked.max(u64::from(NR_REQUESTS_MIN)).to_string())
     }
 
+    fn check_async_depth(
+        &self,
+        asked: &str,
+        scheduler: &str,
+    ) -> std::result::Result<String, Refusal> {
+        let setting = Setting::AsyncDepth;
+        if self.read(&setting).is_err() {
+            return Err(Refusal::NoSuchSetting {
+                device: self.title.clone(),
+                setting,
+                why: "Linux has it since 7.0; before, mq-deadline has one of its own \
+                      (--tunable mq-deadline.async_depth=LIST)"
+                    .to_owned(),
+            });
+        }
+        if scheduler == SchedulerKind::None.name() {
+            return Err(Refusal::NeedsScheduler { device: self.title.clone(), setting });
+        }
+        match whole_number(&setting, asked)? {
+            0 => Err(Refusal::BadValue {
+                setting,
+                asked: asked.to_owned(),
+                needed: "a whole number from 1 up".to_owned(),
+            }),
+            value => Ok(value.to_string()),
+        }
+    }
+
     fn check_tunable(
         &self,
         name: &str,
@@ -179,10 +211,14 @@ impl QueueFolder {
             here.map(|tunable| tunable.name.to_owned()).collect()
         };
         if !available.iter().any(|it| it == name) {
+            let of_the_queue = name == ASYNC_DEPTH && self.read(&Setting::AsyncDepth).is_ok();
             return Err(Refusal::UnknownTunable {
                 scheduler: under.to_owned(),
                 asked: name.to_owned(),
-                hint: meant(name, available.iter()),
+                hint: match of_the_queue {
+                    true => "; since Linux 7.0 it is the queue's: --async-depth LIST".to_owned(),
+                    false => meant(name, available.iter()),
+                },
                 available,
             });
         }
@@ -304,26 +340,4 @@ fn module_hint(scheduler: SchedulerKind) -> Option<String> {
     } else {
         "; this kernel was built without it".to_owned()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_written_as_their_files() {
-        for text in ["scheduler", "iosched/fifo_batch", "wbt_lat_usec"] {
-            assert_eq!(text.parse::<Setting>().unwrap().to_string(), text);
-        }
-        assert!("iosched/../nr_requests".parse::<Setting>().is_err());
-        assert!("write_cache".parse::<Setting>().is_err(), "loses data");
-    }
-
-    #[test]
-    fn order_of_restoring_is_the_order_of_the_type() {
-        let order =
-            ["scheduler", "nr_requests", "iosched/fifo_batch", "wbt_lat_usec", "read_ahead_kb"]
-                .map(|text| text.parse::<Setting>().unwrap());
-        assert!(order.is_sorted());
-    }
 }

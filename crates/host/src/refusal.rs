@@ -65,6 +65,14 @@ pub enum Refusal {
         /// Why probably.
         why: String,
     },
+    /// Without a scheduler the kernel does not let it be set.
+    #[error("{setting} of {device} can be set under a scheduler only, and there is none")]
+    NeedsScheduler {
+        /// The device.
+        device: String,
+        /// The setting.
+        setting: Setting,
+    },
     /// Not a whole number, or out of range.
     #[error("'{asked}' is not a value of {setting}: {needed}")]
     BadValue {

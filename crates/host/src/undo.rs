@@ -203,25 +203,22 @@ impl ChangedQueue {
         self.changes.iter().map(|change| &change.what).collect()
     }
 
-    /// What is to be put back, in the order in which it must be: what we changed, and what a change
-    /// of the scheduler resets.
+    /// Whether something that we changed may have moved it.
+    fn may_have_moved(&self, setting: &Setting) -> bool {
+        self.touched().into_iter().any(|changed| setting.is_moved_by(changed))
+    }
+
+    /// What is to be put back, in the order in which it must be: what we changed, and what may have
+    /// moved with it.
     fn goals(&self) -> BTreeMap<Setting, String> {
-        let touched = self.touched();
         let mut goals: BTreeMap<Setting, String> = self
             .changes
             .iter()
             .filter_map(|change| Some((change.what.clone(), change.original.clone()?)))
             .collect();
-        if let Some(snapshot) = &self.snapshot
-            && touched.contains(&Setting::Scheduler)
-        {
-            goals.extend(
-                snapshot
-                    .values
-                    .iter()
-                    .filter(|(setting, _)| setting.is_reset_with_scheduler())
-                    .map(|(setting, value)| (setting.clone(), value.clone())),
-            );
+        if let Some(snapshot) = &self.snapshot {
+            let moved = snapshot.values.iter().filter(|(setting, _)| self.may_have_moved(setting));
+            goals.extend(moved.map(|(setting, value)| (setting.clone(), value.clone())));
         }
         goals
     }
@@ -229,10 +226,8 @@ impl ChangedQueue {
     /// Whether a readable entry accounts for the value that a setting has now.
     fn explains(&self, setting: &Setting, now: &str) -> bool {
         let ours = self.changes.iter().any(|change| change.what == *setting && change.after == now);
-        // A change of the scheduler moves these to values that no entry names.
-        let moved =
-            setting.is_reset_with_scheduler() && self.touched().contains(&Setting::Scheduler);
-        ours || moved
+        // The kernel moves these to values that no entry names.
+        ours || self.may_have_moved(setting)
     }
 }
 
@@ -276,7 +271,7 @@ pub(crate) fn restore_queue(
     for (setting, goal) in goals {
         let touched = queue.touched().contains(&setting);
         let step = restore_setting(&folder, queue, &setting, &goal, damaged, announce);
-        // What a change of scheduler could have reset and did not is not worth a line.
+        // What could have moved and did not is not worth a line.
         if touched || step.outcome != Outcome::AlreadyRight {
             steps.push(Step { what: format!("{title} {setting}"), ..step });
         }

@@ -72,6 +72,7 @@ impl Cell {
                 Factor::Filesystem
                 | Factor::Scheduler
                 | Factor::NrRequests
+                | Factor::AsyncDepth
                 | Factor::Tunable { .. }
                 | Factor::WbtLatUsec
                 | Factor::ReadAheadKb
@@ -100,6 +101,7 @@ impl Cell {
                 Factor::Clients if level.0 == "1" => "1 client".to_owned(),
                 Factor::Clients => format!("{level} clients"),
                 Factor::NrRequests => format!("queue {level}"),
+                Factor::AsyncDepth => format!("async_depth {level}"),
                 Factor::Tunable { name, .. } => format!("{name} {level}"),
                 Factor::WbtLatUsec => format!("wbt {level}"),
                 Factor::ReadAheadKb => format!("read-ahead {level}"),

@@ -16,6 +16,8 @@ pub enum Factor {
     Scheduler,
     /// `queue/nr_requests`.
     NrRequests,
+    /// `queue/async_depth` of Linux 7.0 and later, in the cells that have a scheduler.
+    AsyncDepth,
     /// A tunable of one scheduler: `queue/iosched/NAME`, in the cells that have the scheduler.
     Tunable {
         /// The scheduler that has it.
@@ -84,6 +86,7 @@ impl Factor {
         match self {
             Factor::Scheduler
             | Factor::NrRequests
+            | Factor::AsyncDepth
             | Factor::Tunable { .. }
             | Factor::WbtLatUsec
             | Factor::ReadAheadKb => Role::HostSetting,
@@ -131,7 +134,7 @@ impl Factor {
             }
             Factor::Workload => text.parse::<DatabaseJob>()?.to_string(),
             Factor::Filesystem => text.parse::<Filesystem>()?.to_string(),
-            Factor::NrRequests => number(1, "")?,
+            Factor::NrRequests | Factor::AsyncDepth => number(1, "")?,
             Factor::Placebo => number(0, "")?,
             Factor::WbtLatUsec => number(0, " of microseconds")?,
             Factor::ReadAheadKb => number(0, " of KiB")?,
@@ -157,6 +160,7 @@ impl fmt::Display for Factor {
         let word = match self {
             Factor::Scheduler => "scheduler",
             Factor::NrRequests => "nr_requests",
+            Factor::AsyncDepth => "async_depth",
             Factor::Tunable { scheduler, name } => return f.pad(&format!("{scheduler}.{name}")),
             Factor::Variable { name } => return f.pad(&format!("{SERVER}.{name}")),
             Factor::Workload => "workload",
@@ -185,6 +189,7 @@ impl FromStr for Factor {
         Ok(match text {
             "scheduler" => Factor::Scheduler,
             "nr_requests" => Factor::NrRequests,
+            "async_depth" => Factor::AsyncDepth,
             "wbt_lat_usec" => Factor::WbtLatUsec,
             "read_ahead_kb" => Factor::ReadAheadKb,
             "filesystem" => Factor::Filesystem,
@@ -214,7 +219,7 @@ impl FromStr for Factor {
                 }
                 _ => {
                     return Err(WordError::new(format!(
-                        "factor '{other}' is not known: there are scheduler, nr_requests, \
+                        "factor '{other}' is not known: there are scheduler, nr_requests, async_depth, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
                          read_ahead_kb, filesystem, sync, io_priority, engine, workload, \
                          server.VARIABLE (such as server.innodb_io_capacity), placebo, pattern, \
@@ -249,6 +254,7 @@ mod tests {
     fn factors_read_back_as_written() {
         for text in [
             "scheduler",
+            "async_depth",
             "mq-deadline.fifo_batch",
             "wbt_lat_usec",
             "background",

@@ -70,6 +70,12 @@ pub enum Refusal {
         /// The kernel that is simulated.
         kernel: String,
     },
+    /// `queue/async_depth` came with a kernel that is not simulated.
+    #[error(
+        "Linux has it since 7.0, which is not simulated; the simulated mq-deadline has one of its own: \
+         --tunable mq-deadline.async_depth=LIST"
+    )]
+    AsyncDepthNotSimulated,
     /// The engine `sync` has one operation outstanding a client.
     #[error(
         "the engine sync keeps one operation outstanding per client, not {depth}: use {} clients, or \

@@ -501,13 +501,15 @@ impl Plan {
     }
 }
 
-/// Without the tunables of schedulers that the cell does not have.
+/// Without the tunables of schedulers that the cell does not have, and without `async_depth` where it has
+/// none: the kernel does not take it then.
 fn proper(mut levels: BTreeMap<Factor, Level>) -> BTreeMap<Factor, Level> {
     let scheduler = levels.get(&Factor::Scheduler).cloned();
     levels.retain(|factor, _| match factor {
         Factor::Tunable { scheduler: of, .. } => {
             scheduler.as_ref().is_none_or(|Level(name)| name == of)
         }
+        Factor::AsyncDepth => scheduler.as_ref().is_none_or(|Level(name)| name != "none"),
         _ => true,
     });
     levels

@@ -161,6 +161,9 @@ fn settings(page: &mut Page, queue: &Queue, filesystem_read_ahead: Option<u32>) 
             ceiling.map_or(String::new(), |it| format!(" (up to {}: {})", it.value, it.why));
         page.item("nr_requests", &format!("{requests}{limit}"));
     }
+    if let Some(depth) = queue.async_depth {
+        page.item("async_depth", &depth.to_string());
+    }
     for (name, value) in &queue.tunables {
         page.item(&format!("iosched/{name}"), value);
     }

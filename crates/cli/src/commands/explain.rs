@@ -75,6 +75,7 @@ mod tests {
             "filesystem",
             "scheduler",
             "nr_requests",
+            "async_depth",
             "mq-deadline.fifo_batch",
             "wbt_lat_usec",
             "read_ahead_kb",
@@ -94,7 +95,8 @@ mod tests {
         ];
         let counted = |factor: &Factor| match factor {
             Factor::Filesystem | Factor::Scheduler | Factor::NrRequests => (),
-            Factor::Tunable { .. } | Factor::WbtLatUsec | Factor::ReadAheadKb => (),
+            Factor::AsyncDepth | Factor::Tunable { .. } => (),
+            Factor::WbtLatUsec | Factor::ReadAheadKb => (),
             Factor::Sync | Factor::IoPriority | Factor::Engine | Factor::Variable { .. } => (),
             Factor::Placebo | Factor::Workload | Factor::Pattern | Factor::BlockSize => (),
             Factor::Clients | Factor::Depth | Factor::Rate | Factor::Background => (),

@@ -4,7 +4,7 @@
 
 use host::{
     AtomicAnswer, AtomicUnsaid, AtomicWrites, BlockDevice, Bus, Chain, DeviceKind, DeviceNumber,
-    Host, QueueFolder, Setting,
+    Host, QueueFolder, Refusal, Setting,
 };
 use std::{fs, os::unix::fs::symlink, path::Path};
 use tempfile::TempDir;
@@ -118,6 +118,32 @@ fn a_volume_on_encryption_on_an_array_of_partitions() {
     assert_eq!((drive.bus, drive.model.as_deref()), (Bus::Sata, Some("ST4000NM0035")));
     let queue = drive.queue.as_ref().unwrap();
     assert_eq!(queue.nr_requests_ceiling.as_ref().unwrap().value, 2048);
+}
+
+#[test]
+fn async_depth_of_the_queue_and_what_refuses_it() {
+    let made = Made::new();
+    let place = "pci0000:00/0000:00:02.0/virtio1/block/vda";
+    made.device("252:0", place, &with_queue(&[("queue/async_depth", "3\n")]));
+    let folder = QueueFolder::of(&made.host(), "252:0".parse().unwrap()).unwrap();
+    let check = |value: &str, under| folder.check(&Setting::AsyncDepth, value, under);
+    assert_eq!(folder.read_all()[&Setting::AsyncDepth], "3");
+    let device = BlockDevice::read(&made.host(), "252:0".parse().unwrap()).unwrap();
+    assert_eq!(device.queue.unwrap().async_depth, Some(3));
+    assert_eq!(check(" 48 ", None).unwrap(), "48");
+    assert!(matches!(check("0", None), Err(Refusal::BadValue { .. })));
+    assert!(matches!(check("some", None), Err(Refusal::BadValue { .. })));
+    assert!(matches!(check("48", Some("none")), Err(Refusal::NeedsScheduler { .. })));
+    // Who asks for it where it was before is told where it is.
+    let older = Setting::Tunable("async_depth".to_owned());
+    let error = folder.check(&older, "3", Some("mq-deadline")).unwrap_err();
+    assert!(error.to_string().contains("--async-depth"), "{error}");
+    // An older kernel has none.
+    made.device("252:16", "pci0000:00/0000:00:03.0/virtio2/block/vdb", QUEUE);
+    let folder = QueueFolder::of(&made.host(), "252:16".parse().unwrap()).unwrap();
+    let error = folder.check(&Setting::AsyncDepth, "3", None).unwrap_err();
+    assert!(matches!(error, Refusal::NoSuchSetting { .. }), "{error}");
+    assert!(error.to_string().contains("mq-deadline.async_depth"), "{error}");
 }
 
 #[test]

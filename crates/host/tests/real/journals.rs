@@ -1,6 +1,6 @@
 //! Undoing what a process that was killed had changed, whatever became of its journal.
 
-use crate::machine::{Machine, machine};
+use crate::machine::{Machine, async_depth, machine};
 use host::{
     Changes, DeviceNumber, FilesystemKind, Host, LoopOptions, Outcome, PendingJournal, QueueFolder,
     ScratchDevice, Setting, pending, undo,
@@ -32,6 +32,9 @@ fn switch_for_ever(state: &Path, device: DeviceNumber, seed: u64) {
         };
         set(Setting::Scheduler, scheduler.into());
         set(Setting::NrRequests, (4 + stream.below(120)).to_string());
+        if scheduler != "none" && all(device).contains_key(&Setting::AsyncDepth) {
+            set(Setting::AsyncDepth, (1 + stream.below(4)).to_string());
+        }
         let tunable = match scheduler {
             "mq-deadline" => Some("fifo_batch"),
             "kyber" => Some("read_lat_nsec"),
@@ -132,6 +135,8 @@ fn killed_at_random_moments_everything_is_put_back() {
     machine.changes.set(device, &Setting::Scheduler, "mq-deadline").unwrap();
     machine.changes.set(device, &Setting::Tunable("fifo_batch".into()), "7").unwrap();
     machine.changes.set(device, &Setting::NrRequests, "99").unwrap();
+    let depth = async_depth(&machine.host, device);
+    machine.changes.set(device, &depth, "3").unwrap();
     let before = all(device);
     let mut stream = Stream::new(1, "moments");
     let state = machine.state();

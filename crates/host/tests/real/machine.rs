@@ -1,6 +1,8 @@
 //! What a test needs of the machine: a folder, a state folder, loop devices that go away again.
 
-use host::{Changes, Host, LoopDevice, LoopOptions};
+use host::{
+    ASYNC_DEPTH, Changes, DeviceNumber, Host, LoopDevice, LoopOptions, QueueFolder, Setting,
+};
 use skipped::{Need, skip};
 use std::{path::PathBuf, process::Command};
 use tempfile::TempDir;
@@ -49,6 +51,12 @@ impl Machine {
     pub fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
+}
+
+/// Where this kernel has mq-deadline's async_depth: since 7.0 in the queue.
+pub fn async_depth(host: &Host, number: DeviceNumber) -> Setting {
+    let queues = QueueFolder::of(host, number).unwrap().read(&Setting::AsyncDepth).is_ok();
+    if queues { Setting::AsyncDepth } else { Setting::Tunable(ASYNC_DEPTH.to_owned()) }
 }
 
 /// Runs a program and returns what it printed; says so and returns `None` when it is not there.

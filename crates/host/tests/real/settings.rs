@@ -1,6 +1,6 @@
 //! Reading, refusing, setting and putting back.
 
-use crate::machine::machine;
+use crate::machine::{async_depth, machine};
 use host::{
     Chain, Changes, DeviceNumber, Host, Identity, QueueFolder, Refusal, Setting, TargetKind,
     pending,
@@ -37,6 +37,88 @@ fn everything_that_was_set_is_put_back() {
     assert!(report.is_complete(), "{report:#?}");
     assert_eq!(all(&machine.host, device), before);
     assert!(pending(&machine.state()).unwrap().is_empty());
+}
+
+/// What others move is put back although nobody set it: mq-deadline's async_depth, which nr_requests
+/// rescales, and read-ahead, which the queue's limits may raise.
+#[test]
+fn what_moves_with_a_change_is_put_back_with_it() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let depth = async_depth(&machine.host, device);
+    for (setting, value) in [
+        (Setting::Scheduler, "mq-deadline"),
+        (Setting::NrRequests, "256"),
+        (depth, "3"),
+        (Setting::ReadAheadKb, "64"),
+    ] {
+        machine.changes.set(device, &setting, value).unwrap();
+    }
+    let before = all(&machine.host, device);
+    for words in [
+        &[(Setting::NrRequests, "2"), (Setting::NrRequests, "256")][..],
+        &[(Setting::NrRequests, "64")],
+        &[(Setting::Scheduler, "bfq")],
+        &[(Setting::Scheduler, "none"), (Setting::NrRequests, "16")],
+        &[(Setting::Scheduler, "kyber"), (Setting::Scheduler, "mq-deadline")],
+        &[(Setting::MaxSectorsKb, "128")],
+        &[(Setting::Rotational, "1"), (Setting::Rotational, "0")],
+    ] {
+        let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+        for (setting, value) in words {
+            changes.set(device, setting, value).unwrap();
+        }
+        let report = changes.finish().unwrap();
+        assert!(report.is_complete(), "{words:?}: {report:#?}");
+        assert_eq!(all(&machine.host, device), before, "{words:?}: {report:#?}");
+    }
+}
+
+/// Whatever this kernel moves when a setting is written, [`Setting::is_moved_by`] knows.
+#[test]
+fn what_this_kernel_moves_is_known() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let depth = async_depth(&machine.host, device);
+    let schedulers = ["none", "mq-deadline", "kyber", "bfq"];
+    for scheduler in schedulers {
+        let mut values: Vec<(Setting, String)> = schedulers
+            .iter()
+            .map(|other| (Setting::Scheduler, (*other).to_owned()))
+            .chain(["4", "64", "100"].map(|value| (Setting::NrRequests, value.to_owned())))
+            .collect();
+        let mut add = |setting, value: &str| values.push((setting, value.to_owned()));
+        add(Setting::WbtLatUsec, "5000");
+        add(Setting::MaxSectorsKb, "128");
+        add(Setting::Rotational, "1");
+        add(Setting::Rotational, "0");
+        add(Setting::Nomerges, "1");
+        add(Setting::RqAffinity, "2");
+        add(Setting::ReadAheadKb, "32");
+        let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+        for (written, value) in values {
+            changes.set(device, &Setting::Scheduler, scheduler).unwrap();
+            // Values that no default gives, so that a default shows.
+            for (setting, value) in [(&depth, "3"), (&Setting::ReadAheadKb, "64")] {
+                // Not under every scheduler.
+                let _ = changes.set(device, setting, value);
+            }
+            let before = all(&machine.host, device);
+            if changes.set(device, &written, &value).is_err() {
+                continue;
+            }
+            let after = all(&machine.host, device);
+            for (setting, was) in &before {
+                let known = *setting == written || setting.is_moved_by(&written);
+                let now = after.get(setting);
+                assert!(
+                    now == Some(was) || known,
+                    "{written} {value} under {scheduler} moved {setting}: {was}, {now:?}"
+                );
+            }
+            assert_eq!(changes.verify(), [], "what moved is not expected to be as it was set");
+        }
+    }
 }
 
 #[test]
@@ -85,6 +167,12 @@ fn what_the_kernel_would_not_take_is_refused_with_the_reason() {
     assert!(text.contains("did you mean fifo_batch?"), "{text}");
     let text = refusal(&tunable("fifo_batch"), "1", Some("none"));
     assert!(text.contains("none at all"), "{text}");
+    let text = refusal(&Setting::AsyncDepth, "3", Some("none"));
+    let reason = match folder.read(&Setting::AsyncDepth) {
+        Ok(_) => "under a scheduler only",
+        Err(_) => "since 7.0",
+    };
+    assert!(text.contains(reason), "{text}");
     let text = refusal(&Setting::NrRequests, "-1", None);
     assert!(text.contains("whole number"), "{text}");
     assert_eq!(folder.check(&Setting::NrRequests, "2", None).unwrap(), "4");

@@ -11,7 +11,7 @@ use crate::{Options, Session, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
 use emulate::{DataPlace, EmulateError, Emulation, SERVER_VERB, Transport, Wanted};
-use host::{Changes, Host, Setting};
+use host::{Changes, Host};
 use pacing::Pacing;
 use plan::{Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, Refusal, SizeLimit};
 use record::{Caveat, Environment, Measurement, TrialId, VoidReason, WorldKind};
@@ -107,12 +107,18 @@ impl EmulatedWorld {
             .map_err(WorldError::usage)
     }
 
-    /// The cell with the scheduler that it has where it names none.
-    fn with_scheduler(&self, cell: &Cell) -> Cell {
+    /// The cell with the scheduler and the queue's length that it has where it names none.
+    fn complete(&self, cell: &Cell) -> Cell {
         let mut cell = cell.clone();
         if cell.host_settings().next().is_some() {
             let scheduler = emulate::default_scheduler(self.model_depth);
-            cell.levels.entry(Factor::Scheduler).or_insert_with(|| level(scheduler));
+            let scheduler =
+                cell.levels.entry(Factor::Scheduler).or_insert_with(|| level(scheduler)).clone();
+            if scheduler.0 != "none" {
+                // What a device with so many tags begins with; a loop device goes by all its own.
+                let default = level(emulate::default_nr_requests(self.depth()));
+                cell.levels.entry(Factor::NrRequests).or_insert(default);
+            }
         }
         cell
     }
@@ -203,6 +209,9 @@ impl World for EmulatedWorld {
         }
         offer.current.insert(Factor::Scheduler, level(queue.scheduler));
         offer.current.insert(Factor::NrRequests, level(queue.nr_requests));
+        if let Some(depth) = offer.current.get_mut(&Factor::AsyncDepth) {
+            *depth = level(queue.nr_requests);
+        }
         if let Some(wbt) = offer.current.get_mut(&Factor::WbtLatUsec) {
             *wbt = level(if self.profile.rotates() { 75_000 } else { 2_000 });
         }
@@ -225,7 +234,7 @@ impl World for EmulatedWorld {
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal> {
-        let cell = self.with_scheduler(cell);
+        let cell = self.complete(cell);
         let number = |factor| cell.level(factor).and_then(|level| level.0.parse::<u32>().ok());
         let none = cell.level(&Factor::Scheduler).is_some_and(|level| level.0 == "none");
         match number(&Factor::NrRequests).filter(|it| none && *it > self.depth()) {
@@ -314,8 +323,7 @@ impl World for EmulatedWorld {
 impl Session for EmulatedSession<'_> {
     fn apply(&mut self, cell: &Cell) -> Result<(), WorldError> {
         let (world, plan) = (self.world, self.plan);
-        let cell = world.with_scheduler(cell);
-        let default = emulate::default_nr_requests(world.depth());
+        let cell = world.complete(cell);
         let Up { emulation, real, changes } = self.up()?;
         // Making a filesystem and laying out its file take no time of the model's.
         emulation.bypass(true).map_err(explain)?;
@@ -324,12 +332,6 @@ impl Session for EmulatedSession<'_> {
             emulation.use_own_tags(changes).map_err(explain)?;
         }
         real.apply(&cell)?;
-        let scheduler = cell.level(&Factor::Scheduler).is_some_and(|level| level.0 != "none");
-        if plan.sets_host() && scheduler && cell.level(&Factor::NrRequests).is_none() {
-            // What a device with so many tags would begin with; a loop device goes by all its own.
-            let set = changes.set(emulation.number, &Setting::NrRequests, &default.to_string());
-            set.map_err(WorldError::trial)?;
-        }
         emulation.bypass(false).map_err(explain)
     }
 

@@ -226,7 +226,10 @@ impl SimulatedWorld {
 
     /// Factors that cannot be set here, and why.
     fn missing(&self) -> BTreeMap<Factor, Refusal> {
-        let mut missing = BTreeMap::from([(Factor::Engine, Refusal::NoEngineWhenSimulated)]);
+        let mut missing = BTreeMap::from([
+            (Factor::Engine, Refusal::NoEngineWhenSimulated),
+            (Factor::AsyncDepth, Refusal::AsyncDepthNotSimulated),
+        ]);
         if !self.target.kernel.multi_queue() {
             let refusal = Refusal::NotInKernel {
                 modelled: "6.12 and 6.18".to_owned(),

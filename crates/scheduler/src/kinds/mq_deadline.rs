@@ -26,7 +26,11 @@ pub(crate) const SPEC: Spec = Spec {
             (0, 2048),
             "How many asynchronous requests it may hold; 0 stands for the default, nr_requests.",
         )
-        .in_versions(SINCE_PRIORITIES),
+        .in_versions(Versions::between(
+            KernelVersion::new(5, 14, 0),
+            // Then the queue's own, of every scheduler.
+            KernelVersion::new(7, 0, 0),
+        )),
     ],
     module: Some("mq-deadline"),
     successor: None,

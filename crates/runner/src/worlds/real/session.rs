@@ -175,10 +175,10 @@ impl Session for RealSession<'_> {
         }
         let filesystem = stage::filesystem_of(target, plan, cell);
         stages.enter(target, changes, plan, filesystem.as_ref())?;
-        let Some(stage) = stages.current() else { return Ok(()) };
+        let Some(stage) = stages.current_mut() else { return Ok(()) };
         // Where no setting of the host is compared, none is touched.
         if let (Some(number), true) = (stage.device, plan.sets_host()) {
-            settings::apply(changes, number, &stage.before, cell)?;
+            settings::apply(changes, number, &mut stage.known, cell)?;
         }
         match &mut self.databases {
             Some(databases) => {

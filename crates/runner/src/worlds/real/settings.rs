@@ -2,15 +2,16 @@
 
 use super::RealTarget;
 use crate::WorldError;
-use host::{Changes, DeviceNumber, QueueFolder, Setting};
+use host::{ASYNC_DEPTH, Changes, DeviceNumber, QueueFolder, Setting};
 use plan::{Cell, Factor, Level, Offer, Refusal};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 /// The kernel's setting for a factor; none for factors that are no host settings.
 fn setting(factor: &Factor) -> Option<Setting> {
     Some(match factor {
         Factor::Scheduler => Setting::Scheduler,
         Factor::NrRequests => Setting::NrRequests,
+        Factor::AsyncDepth => Setting::AsyncDepth,
         Factor::Tunable { name, .. } => Setting::Tunable(name.clone()),
         Factor::WbtLatUsec => Setting::WbtLatUsec,
         Factor::ReadAheadKb => Setting::ReadAheadKb,
@@ -18,8 +19,13 @@ fn setting(factor: &Factor) -> Option<Setting> {
     })
 }
 
-const SETTABLE: [Factor; 4] =
-    [Factor::Scheduler, Factor::NrRequests, Factor::WbtLatUsec, Factor::ReadAheadKb];
+const SETTABLE: [Factor; 5] = [
+    Factor::Scheduler,
+    Factor::NrRequests,
+    Factor::AsyncDepth,
+    Factor::WbtLatUsec,
+    Factor::ReadAheadKb,
+];
 
 /// The queue whose settings a plan varies. Of a loop device that is not attached yet, any loop
 /// device's: they are alike until somebody sets them.
@@ -61,18 +67,22 @@ pub fn offer(target: &RealTarget) -> Offer {
     for factor in SETTABLE {
         let Some(setting) = setting(&factor) else { continue };
         let refused = |message: String| Refusal::Setting { setting: setting.to_string(), message };
-        let checked = folder
-            .read(&setting)
-            .map_err(|_| {
-                refused(format!("the device has no {setting}, or this kernel was built without it"))
-            })
-            .and_then(|now| match folder.check(&setting, &now, None) {
+        let now = folder.read(&setting);
+        // What a value would be refused for is not asked here: any that is a number will do.
+        let value = now.as_ref().map_or("1", String::as_str);
+        let checked = match (folder.check(&setting, value, None), now) {
+            (
                 Err(
                     error @ (host::Refusal::NotPermitted { .. }
                     | host::Refusal::NoSuchSetting { .. }),
-                ) => Err(refused(error.to_string())),
-                _ => Ok(now),
-            });
+                ),
+                _,
+            ) => Err(refused(error.to_string())),
+            (_, Ok(now)) => Ok(now),
+            (_, Err(_)) => Err(refused(format!(
+                "the device has no {setting}, or this kernel was built without it"
+            ))),
+        };
         match checked {
             Ok(now) => {
                 offer.current.insert(factor, Level(now));
@@ -122,6 +132,9 @@ pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     if of_another.is_some() {
         return of_another;
     }
+    if let Some(refusal) = refuse_async_depth(&folder, cell, under.unwrap_or(&now), &now) {
+        return Some(refusal);
+    }
     cell.host_settings().find_map(|(factor, Level(value))| {
         let under = match factor {
             Factor::Tunable { scheduler, .. } => Some(scheduler.as_str()),
@@ -141,6 +154,25 @@ pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     })
 }
 
+/// No more requests can be asynchronous than the queue holds: the kernel would make it as many. How long
+/// the queue of another scheduler is shows once it is in use.
+fn refuse_async_depth(
+    folder: &QueueFolder,
+    cell: &Cell,
+    under: &str,
+    now: &str,
+) -> Option<Refusal> {
+    let number = |level: &Level| level.0.parse::<u64>().ok();
+    let depth = number(cell.level(&Factor::AsyncDepth)?)?;
+    let held = match cell.level(&Factor::NrRequests) {
+        Some(level) => number(level),
+        None if under == now => folder.read(&Setting::NrRequests).ok()?.parse().ok(),
+        None => None,
+    }?;
+    (depth > held)
+        .then(|| Refusal::KernelRounds { value: depth.to_string(), taken: held.to_string() })
+}
+
 /// The kernel accepted a value and made another of it.
 #[derive(Debug, thiserror::Error)]
 #[error("the kernel set {setting} to {took} instead of {wanted}")]
@@ -150,41 +182,52 @@ struct KernelTookAnother {
     took: String,
 }
 
-/// Makes a device's settings those of a cell. What the cell does not name is as `before`, or, under
-/// another scheduler than before, as that scheduler begins. Write-back throttling is pinned to
-/// `before`, because schedulers switch it on and off unseen.
+/// The settings of a device from which its cells are made.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// Before anything was changed.
+    pub before: BTreeMap<Setting, String>,
+    /// What each other scheduler began with when it was first entered.
+    begun: BTreeMap<String, BTreeMap<Setting, String>>,
+}
+
+impl Known {
+    /// With what there is now.
+    pub fn of(before: BTreeMap<Setting, String>) -> Known {
+        Known { before, begun: BTreeMap::new() }
+    }
+}
+
+/// Makes a device's settings those of a cell. What the cell does not name is as before, or, under
+/// another scheduler than before, as that scheduler begins. Write-back throttling is pinned to what it
+/// was before, because schedulers switch it on and off unseen.
 pub fn apply(
     changes: &mut Changes,
     number: DeviceNumber,
-    before: &BTreeMap<Setting, String>,
+    known: &mut Known,
     cell: &Cell,
 ) -> Result<(), WorldError> {
+    let Known { before, begun } = known;
     let wanted = |factor: &Factor| cell.level(factor).map(|level| level.0.clone());
     let was = |setting: &Setting| before.get(setting).cloned();
     let scheduler = wanted(&Factor::Scheduler).or_else(|| was(&Setting::Scheduler));
     let same_scheduler = scheduler == was(&Setting::Scheduler);
-    let mut set = |setting: &Setting, value: Option<String>| -> Result<(), WorldError> {
-        let Some(value) = value else { return Ok(()) };
-        let applied = changes.set(number, setting, &value).map_err(WorldError::trial)?;
-        match applied.took == value {
-            true => Ok(()),
-            false => Err(WorldError::trial(KernelTookAnother {
-                setting: setting.clone(),
-                wanted: value,
-                took: applied.took,
-            })),
-        }
+    set(changes, number, &Setting::Scheduler, scheduler.clone())?;
+    let base = match scheduler.filter(|_| !same_scheduler) {
+        None => &*before,
+        Some(name) => match begun.entry(name) {
+            Entry::Occupied(known) => &*known.into_mut(),
+            Entry::Vacant(new) => {
+                let folder = QueueFolder::of(changes.host(), number).map_err(WorldError::trial)?;
+                &*new.insert(folder.read_all())
+            }
+        },
     };
-    set(&Setting::Scheduler, scheduler)?;
-    let unnamed = |setting: &Setting| if same_scheduler { was(setting) } else { None };
-    set(
-        &Setting::NrRequests,
-        wanted(&Factor::NrRequests).or_else(|| unnamed(&Setting::NrRequests)),
-    )?;
+    set_queue(changes, number, base, cell)?;
     let other_queue = wanted(&Factor::NrRequests).is_some_and(|nr_requests| {
         was(&Setting::NrRequests).is_some_and(|before| before != nr_requests)
     });
-    let async_depth = Setting::Tunable("async_depth".to_owned());
+    let async_depth = Setting::Tunable(ASYNC_DEPTH.to_owned());
     let mut tunables: BTreeMap<Setting, String> = before
         .iter()
         .filter(|(setting, _)| same_scheduler && matches!(setting, Setting::Tunable(_)))
@@ -198,9 +241,57 @@ pub fn apply(
         }
     }
     for (setting, value) in tunables {
-        set(&setting, Some(value))?;
+        set(changes, number, &setting, Some(value))?;
     }
     let pinned = |factor: &Factor, setting: &Setting| wanted(factor).or_else(|| was(setting));
-    set(&Setting::WbtLatUsec, pinned(&Factor::WbtLatUsec, &Setting::WbtLatUsec))?;
-    set(&Setting::ReadAheadKb, pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb))
+    let wbt = pinned(&Factor::WbtLatUsec, &Setting::WbtLatUsec);
+    set(changes, number, &Setting::WbtLatUsec, wbt)?;
+    let read_ahead = pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb);
+    set(changes, number, &Setting::ReadAheadKb, read_ahead)
+}
+
+/// Sets how many requests the queue holds, and how many of them may be asynchronous. Where a cell names
+/// the first alone, the kernel rescales the second, and rounds: so that the result does not depend on the
+/// cell before, it is rescaled from `base` each time.
+fn set_queue(
+    changes: &mut Changes,
+    number: DeviceNumber,
+    base: &BTreeMap<Setting, String>,
+    cell: &Cell,
+) -> Result<(), WorldError> {
+    let wanted = |factor: &Factor| cell.level(factor).map(|level| level.0.clone());
+    let (nr_requests, async_depth) = (Setting::NrRequests, Setting::AsyncDepth);
+    let of_base = |setting: &Setting| base.get(setting).cloned();
+    // Without a scheduler it holds nothing back, and cannot be set.
+    let none = of_base(&Setting::Scheduler).is_none_or(|name| name == "none");
+    let base_depth = of_base(&async_depth).filter(|_| !none);
+    let named = wanted(&Factor::NrRequests);
+    let rescaled = named.is_some() && named != of_base(&nr_requests);
+    let depth = wanted(&Factor::AsyncDepth);
+    if rescaled && depth.is_none() && base_depth.is_some() {
+        set(changes, number, &nr_requests, of_base(&nr_requests))?;
+        set(changes, number, &async_depth, base_depth.clone())?;
+    }
+    set(changes, number, &nr_requests, named.or_else(|| of_base(&nr_requests)))?;
+    let depth = depth.or_else(|| base_depth.filter(|_| !rescaled));
+    set(changes, number, &async_depth, depth)
+}
+
+/// Sets one setting, if there is a value for it; an error if the kernel makes another value of it.
+fn set(
+    changes: &mut Changes,
+    number: DeviceNumber,
+    setting: &Setting,
+    value: Option<String>,
+) -> Result<(), WorldError> {
+    let Some(value) = value else { return Ok(()) };
+    let applied = changes.set(number, setting, &value).map_err(WorldError::trial)?;
+    match applied.took == value {
+        true => Ok(()),
+        false => Err(WorldError::trial(KernelTookAnother {
+            setting: setting.clone(),
+            wanted: value,
+            took: applied.took,
+        })),
+    }
 }

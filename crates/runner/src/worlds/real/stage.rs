@@ -1,11 +1,11 @@
 //! What load goes to: a scratch file, a loop device, or a block device; with a filesystem made for it
 //! where that is a factor.
 
-use super::RealTarget;
+use super::{RealTarget, settings::Known};
 use crate::{Watcher, WorldError, world::Unwatched};
 use host::{
     Changes, ClearedDevice, DeviceNumber, Host, LoopOptions, MountedFilesystem, QueueFolder,
-    ScratchDevice, Setting,
+    ScratchDevice,
 };
 use load::{LayOut, LoadError, Target, lay_out};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Level, Plan};
@@ -27,8 +27,8 @@ pub struct Stage {
     pub device: Option<DeviceNumber>,
     /// The other devices below that have settings: they must stay what they are.
     pub below: Vec<DeviceNumber>,
-    /// The device's settings before anything was changed.
-    pub before: BTreeMap<Setting, String>,
+    /// The device's settings before anything was changed, and what schedulers begin with.
+    pub known: Known,
     /// What a reader must know of it.
     pub warnings: Vec<Warning>,
 }
@@ -154,6 +154,11 @@ impl Stages {
         self.ready.get(&self.current)
     }
 
+    /// The same, to learn of its settings.
+    pub fn current_mut(&mut self) -> Option<&mut Stage> {
+        self.ready.get_mut(&self.current)
+    }
+
     /// Takes away what was made on the user's device, so that it is as unclaimed as it was.
     pub fn leave(mut self, changes: &mut Changes) -> Result<(), WorldError> {
         if let Some(mounted) = self.mounted.take() {
@@ -176,7 +181,8 @@ impl Stage {
         };
         let below = scheduled.iter().skip(1).copied().collect();
         let folder = target.path.parent().map(PathBuf::from).unwrap_or_default();
-        Ok(Stage { target, folder, device, below, before, warnings: Vec::new() })
+        let known = Known::of(before);
+        Ok(Stage { target, folder, device, below, known, warnings: Vec::new() })
     }
 }
 
