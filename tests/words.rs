@@ -197,3 +197,29 @@ fn run_files_that_are_none() {
     place.run(&["report", "last"]).expect(1).complains_of(&["no runs yet"]);
     place.run(&["explain", "everything"]).expect(2).complains_of(&["cache"]);
 }
+
+#[test]
+fn dontcache_is_refused_where_it_is_not_taken() {
+    let place = Place::new();
+    let plan = |target: &str, sync: &str| place.run(&["plan", target, "--sync", sync]);
+    // Memory never takes it.
+    if std::path::Path::new("/dev/shm").is_dir() {
+        let ended = plan("/dev/shm", "buffered,dontcache").expect(2);
+        ended.complains_of(&["/dev/shm does not take", "6.14", "--sync buffered"]);
+    } else {
+        skip(Need::Kernel, "a tmpfs at /dev/shm");
+    }
+    // Bare block devices of this kernel, or a kernel without it.
+    if has_loop_devices() {
+        let folder = place.scratch();
+        let words = ["plan", folder.to_str().unwrap(), "--loop", "--sync", "buffered,dontcache"];
+        let ended = place.run(&words);
+        match ended.code {
+            Some(2) => drop(ended.complains_of(&["a loop device does not take", "6.14"])),
+            _ => drop(ended.expect(0)),
+        }
+    }
+    plan("simulated:hdd-15k", "buffered,dontcache").expect(2).complains_of(&["not modelled"]);
+    let both = plan("simulated:hdd-15k", "direct+dontcache").expect(2);
+    both.complains_of(&["direct+dontcache", "page cache"]);
+}

@@ -41,7 +41,7 @@ pub struct ComparisonFlags {
     /// One filesystem with options: 'xfs;mkfs=-b size=1024;mount=noatime' (repeatable)
     #[arg(long, value_name = "SPEC", help_heading = "What varies")]
     filesystem: Vec<String>,
-    /// Sync modes: buffered, direct, osync, odsync, fsync, fdatasync, or joined: direct+osync
+    /// Sync modes: buffered, direct, dontcache, osync, odsync, fsync, fdatasync, or joined: direct+osync
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     sync: Vec<String>,
     /// Block sizes

@@ -8,7 +8,7 @@ use crate::cost::Cpu;
 use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
 use crate::error::{Failure, Stage};
 use crate::priority;
-use crate::target::Opening;
+use crate::target::{Opening, operation_flags};
 use random::Stream;
 use record::JobRole;
 use serde::{Deserialize, Serialize};
@@ -81,12 +81,13 @@ fn prepare_and_work(
         .map_err(failed(Stage::Allocate))?;
     let begin = Begin { spec, control, page, client, cpu };
     let open = || spec.target.open(job).map_err(failed(Stage::Open));
+    let flags = operation_flags(job.sync);
     match engine {
         EngineKind::Null => begin.work(Null::new(job.depth), buffers),
-        EngineKind::Sync => begin.work(Sync::new(open()?), buffers),
+        EngineKind::Sync => begin.work(Sync::new(open()?, flags), buffers),
         EngineKind::IoUring => {
             // SAFETY: the client takes both, and drops the buffers after the ring or never.
-            let ring = unsafe { Ring::new(open()?, job.depth, &buffers, number) }
+            let ring = unsafe { Ring::new(open()?, job.depth, &buffers, (number, flags)) }
                 .map_err(failed(Stage::Engine))?;
             begin.work(ring, buffers)
         }

@@ -74,6 +74,19 @@ pub(crate) fn run(
     Ok(measurement)
 }
 
+/// Whether the installed fio has an option.
+///
+/// # Errors
+///
+/// fio is not installed, or cannot be run.
+pub fn fio_takes(option: &str) -> Result<bool, LoadError> {
+    let output = Command::new("fio").arg(format!("--cmdhelp={option}")).output();
+    let output = output.map_err(Fio::not_run)?;
+    // Versions differ in their exit code for what they do not know: 3.33 complains and ends with 0.
+    let said = [output.stdout, output.stderr].concat();
+    Ok(!String::from_utf8_lossy(&said).contains("No such command"))
+}
+
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(8)..].join("\n")
@@ -88,14 +101,18 @@ struct Fio {
 }
 
 impl Fio {
-    fn start(job: &str, each_second: bool) -> Result<Self, LoadError> {
-        let failed = |error: std::io::Error| match error.kind() {
+    fn not_run(error: std::io::Error) -> LoadError {
+        match error.kind() {
             std::io::ErrorKind::NotFound => LoadError::NoFio,
             _ => LoadError::Fio {
                 problem: FioProblem::NotRun(error.to_string()),
                 output: String::new(),
             },
-        };
+        }
+    }
+
+    fn start(job: &str, each_second: bool) -> Result<Self, LoadError> {
+        let failed = Fio::not_run;
         let mut command = Command::new("fio");
         command.args(["--output-format=json+", "--eta=never"]);
         if each_second {

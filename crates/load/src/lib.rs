@@ -32,9 +32,10 @@ mod watch;
 
 pub use client_program::{CLIENT_VERB, ClientProgram};
 pub use error::{FioProblem, LoadError, Stage};
+pub use fio::fio_takes;
 pub use forget::forget_cached;
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use process::serve_client;
 pub use run::run;
 pub use spec::LoadSpec;
-pub use target::{DirectAlignment, Target, direct_alignment};
+pub use target::{DirectAlignment, Target, direct_alignment, takes_dont_cache};

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use units::Bytes;
-use workload::{Job, OpenSync};
+use workload::{Job, OpenSync, SyncMode};
 
 /// A file or a block device that may be read and, by jobs that write, overwritten in `[0, size)`.
 /// Nothing here creates, truncates or extends it.
@@ -88,6 +88,13 @@ impl Target {
         if job.sync.direct {
             self.check_alignment(job)?;
         }
+        if job.sync.dont_cache && !takes_dont_cache(&path).map_err(wrong("read"))? {
+            return Err(LoadError::Refused(format!(
+                "{} does not take RWF_DONTCACHE, which needs Linux 6.14 and a filesystem that has it \
+                 (ext4, XFS; bare block devices do not): use the sync mode buffered",
+                self.path.display()
+            )));
+        }
         Ok(())
     }
 
@@ -134,16 +141,10 @@ impl Opening {
             (false, true) => libc::O_WRONLY,
             (true, true) => libc::O_RDWR,
         };
-        if job.sync.direct {
-            flags |= libc::O_DIRECT;
-        }
-        if job.pattern.writes() {
-            flags |= match job.sync.open {
-                OpenSync::None => 0,
-                OpenSync::OSync => libc::O_SYNC,
-                OpenSync::ODsync => libc::O_DSYNC,
-            };
-        }
+        flags |= match job.pattern.writes() {
+            true => write_flags(job.sync),
+            false => read_flags(job.sync),
+        };
         open(&self.path, flags)
     }
 }
@@ -151,6 +152,25 @@ impl Opening {
 /// The path at which this process and its children open again what it holds open.
 pub(crate) fn held_path(fd: RawFd) -> PathBuf {
     PathBuf::from(format!("/proc/{}/fd/{fd}", std::process::id()))
+}
+
+fn read_flags(sync: SyncMode) -> i32 {
+    if sync.direct { libc::O_DIRECT } else { 0 }
+}
+
+/// The flags of preadv2(2) and pwritev2(2) of a sync mode.
+pub(crate) fn operation_flags(sync: SyncMode) -> i32 {
+    if sync.dont_cache { libc::RWF_DONTCACHE } else { 0 }
+}
+
+/// The flags of open(2) of a sync mode, for a file that is written.
+pub(crate) fn write_flags(sync: SyncMode) -> i32 {
+    let durable = match sync.open {
+        OpenSync::None => 0,
+        OpenSync::OSync => libc::O_SYNC,
+        OpenSync::ODsync => libc::O_DSYNC,
+    };
+    read_flags(sync) | durable
 }
 
 pub(crate) fn open(path: &Path, flags: i32) -> io::Result<OwnedFd> {
@@ -168,6 +188,32 @@ pub(crate) fn size_of(file: &File) -> io::Result<Bytes> {
     use std::io::{Seek, SeekFrom};
     let mut file = file;
     file.seek(SeekFrom::End(0)).map(Bytes)
+}
+
+/// Whether reads and writes of the file or block device at `path`, or of a file that is made without a name in
+/// the folder there, take RWF_DONTCACHE. One sector is read; nothing is changed.
+pub fn takes_dont_cache(path: &Path) -> io::Result<bool> {
+    let flags = match fs::metadata(path)?.is_dir() {
+        true => libc::O_TMPFILE | libc::O_RDWR,
+        false => libc::O_RDONLY,
+    };
+    file_takes_dont_cache(&File::from(open(path, flags | libc::O_CLOEXEC)?))
+}
+
+/// Asks with a read. The kernel looks at the flag before the file's length, and the same for both directions.
+fn file_takes_dont_cache(file: &File) -> io::Result<bool> {
+    let mut sector = [0u8; 512];
+    let whole = libc::iovec { iov_base: sector.as_mut_ptr().cast(), iov_len: sector.len() };
+    let (fd, flags) = (file.as_raw_fd(), libc::RWF_DONTCACHE);
+    // SAFETY: the vector names a buffer of ours of that length.
+    if unsafe { libc::preadv2(fd, &raw const whole, 1, 0, flags) } >= 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP | libc::EINVAL) => Ok(false),
+        _ => Err(error),
+    }
 }
 
 /// What O_DIRECT demands of the file or block device at `path`: statx(2) with STATX_DIOALIGN, else

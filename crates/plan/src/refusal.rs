@@ -114,6 +114,31 @@ pub enum Refusal {
         /// Where that is from.
         source_of_limit: String,
     },
+    /// The target does not take RWF_DONTCACHE.
+    #[error(
+        "{target} does not take RWF_DONTCACHE, which needs Linux 6.14 and a filesystem that has it (ext4, \
+         XFS; bare block devices do not): use --sync buffered"
+    )]
+    NoDontCache {
+        /// The target, or the filesystem that would be made.
+        target: String,
+    },
+    /// The simulated world does not model RWF_DONTCACHE.
+    #[error(
+        "RWF_DONTCACHE (Linux 6.14) is not modelled in the simulated world: use --sync buffered, or \
+         measure on real storage"
+    )]
+    DontCacheNotModelled,
+    /// The installed fio lacks an option.
+    #[error(
+        "this fio has no option {option}, which came with fio {since}: use --engine io_uring or sync"
+    )]
+    NoFioOption {
+        /// fio's name for it.
+        option: String,
+        /// The first version that has it.
+        since: String,
+    },
     /// The scratch files of several filesystems do not fit at once.
     #[error(
         "{filesystems} filesystems need {each} each, {} together, and {limit}: use a smaller --size, or \

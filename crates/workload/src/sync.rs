@@ -8,6 +8,9 @@ use std::{fmt, str::FromStr};
 pub struct SyncMode {
     /// O_DIRECT: past the page cache.
     pub direct: bool,
+    /// RWF_DONTCACHE: through the page cache, whose pages are written at once and dropped when they are
+    /// clean (Linux 6.14, where the filesystem has it).
+    pub dont_cache: bool,
     /// O_SYNC or O_DSYNC at open.
     pub open: OpenSync,
     /// A call after writes.
@@ -40,8 +43,13 @@ pub enum AfterWrite {
 
 impl SyncMode {
     /// Through the page cache, made durable whenever the kernel likes.
-    pub const BUFFERED: SyncMode =
-        SyncMode { direct: false, open: OpenSync::None, after: AfterWrite::None, every: 1 };
+    pub const BUFFERED: SyncMode = SyncMode {
+        direct: false,
+        dont_cache: false,
+        open: OpenSync::None,
+        after: AfterWrite::None,
+        every: 1,
+    };
     /// Past the page cache, durable when the device's write cache is.
     pub const DIRECT: SyncMode = SyncMode { direct: true, ..SyncMode::BUFFERED };
 
@@ -51,15 +59,15 @@ impl SyncMode {
     }
 }
 
-/// `buffered`, or words joined by `+`: `direct`, `osync` or `odsync`, `fsync` or `fdatasync`
+/// `buffered`, or words joined by `+`: `direct` or `dontcache`, `osync` or `odsync`, `fsync` or `fdatasync`
 /// (after each write; `fsync:16` after every sixteenth).
 impl FromStr for SyncMode {
     type Err = WordError;
     fn from_str(text: &str) -> Result<Self, WordError> {
         let wrong = |why: &str| {
             WordError::new(format!(
-                "sync mode '{text}' {why}: write buffered, direct, osync, odsync, fsync, fdatasync, \
-                 fsync:16, or several joined by '+', such as direct+osync"
+                "sync mode '{text}' {why}: write buffered, direct, dontcache, osync, odsync, fsync, \
+                 fdatasync, fsync:16, or several joined by '+', such as direct+osync"
             ))
         };
         let mut mode = SyncMode::BUFFERED;
@@ -74,7 +82,11 @@ impl FromStr for SyncMode {
             match word {
                 "buffered" if text == "buffered" => {}
                 "buffered" => return Err(wrong("joins buffered with something else")),
+                "direct" | "dontcache" if mode.direct || mode.dont_cache => {
+                    return Err(wrong("goes past the page cache and through it, or twice one way"));
+                }
                 "direct" => mode.direct = true,
+                "dontcache" => mode.dont_cache = true,
                 "osync" | "odsync" if mode.open != OpenSync::None => {
                     return Err(wrong("names two flags at open"));
                 }
@@ -102,6 +114,9 @@ impl fmt::Display for SyncMode {
         let mut words = Vec::new();
         if self.direct {
             words.push("direct".to_owned());
+        }
+        if self.dont_cache {
+            words.push("dontcache".to_owned());
         }
         match self.open {
             OpenSync::None => {}
@@ -134,7 +149,13 @@ mod tests {
         {
             assert_eq!(text.parse::<SyncMode>().unwrap().to_string(), text);
         }
-        for text in ["", "sync", "direct+buffered", "osync+odsync", "direct:4", "fsync:0"] {
+        for text in ["dontcache", "dontcache+osync", "dontcache+fsync:16"] {
+            assert_eq!(text.parse::<SyncMode>().unwrap().to_string(), text);
+        }
+        for text in ["", "sync", "direct+buffered", "osync+odsync", "direct:4", "fsync:0"]
+            .into_iter()
+            .chain(["direct+dontcache", "dontcache+direct", "dontcache:2", "dontcache+buffered"])
+        {
             assert!(text.parse::<SyncMode>().is_err(), "{text}");
         }
     }

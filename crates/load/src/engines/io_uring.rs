@@ -24,13 +24,15 @@ pub(crate) struct Ring {
     _file: OwnedFd,
     buffers_registered: bool,
     priority: u16,
+    /// RWF_…, of each read and write.
+    flags: i32,
     /// Operations that the kernel does not know of yet.
     prepared: usize,
 }
 
 impl Ring {
     /// A ring for `depth` operations on `file`. `priority` is the kernel's number for an I/O
-    /// priority, 0 for what the thread has.
+    /// priority, 0 for what the thread has; `flags` are RWF_… of each read and write.
     ///
     /// # Safety
     ///
@@ -39,7 +41,7 @@ impl Ring {
         file: OwnedFd,
         depth: u32,
         buffers: &Buffers,
-        priority: u16,
+        (priority, flags): (u16, i32),
     ) -> io::Result<Self> {
         let ring = build(depth)?;
         if !ring.params().is_feature_ext_arg() {
@@ -51,7 +53,7 @@ impl Ring {
         let buffers_registered = whole.iov_len as u64 <= MAX_REGISTERED_BYTES
             // SAFETY: the caller keeps the buffers until the ring is gone.
             && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
-        Ok(Ring { ring, _file: file, buffers_registered, priority, prepared: 0 })
+        Ok(Ring { ring, _file: file, buffers_registered, priority, flags, prepared: 0 })
     }
 
     fn entry(&self, operation: Operation) -> squeue::Entry {
@@ -61,17 +63,22 @@ impl Ring {
             (Action::Read, true) => opcode::ReadFixed::new(file, buffer, length, 0)
                 .offset(offset)
                 .ioprio(self.priority)
+                .rw_flags(self.flags)
                 .build(),
-            (Action::Read, false) => {
-                opcode::Read::new(file, buffer, length).offset(offset).ioprio(self.priority).build()
-            }
+            (Action::Read, false) => opcode::Read::new(file, buffer, length)
+                .offset(offset)
+                .ioprio(self.priority)
+                .rw_flags(self.flags)
+                .build(),
             (Action::Write, true) => opcode::WriteFixed::new(file, buffer, length, 0)
                 .offset(offset)
                 .ioprio(self.priority)
+                .rw_flags(self.flags)
                 .build(),
             (Action::Write, false) => opcode::Write::new(file, buffer, length)
                 .offset(offset)
                 .ioprio(self.priority)
+                .rw_flags(self.flags)
                 .build(),
             (Action::Fsync, _) => opcode::Fsync::new(file).build(),
             (Action::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),

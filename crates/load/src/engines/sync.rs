@@ -1,4 +1,5 @@
-//! pread(2), pwrite(2), fsync(2): what most databases do. One operation at a time.
+//! pread(2), pwrite(2), fsync(2): what most databases do; preadv2(2) and pwritev2(2) where flags go with
+//! each operation. One operation at a time.
 
 use super::{Action, Done, Engine, Operation, sleep};
 use std::{
@@ -10,12 +11,14 @@ use units::Nanos;
 /// Does each operation when it is submitted.
 pub(crate) struct Sync {
     file: OwnedFd,
+    /// RWF_…, of each read and write.
+    flags: i32,
     done: Option<Done>,
 }
 
 impl Sync {
-    pub fn new(file: OwnedFd) -> Self {
-        Sync { file, done: None }
+    pub fn new(file: OwnedFd, flags: i32) -> Self {
+        Sync { file, flags, done: None }
     }
 }
 
@@ -23,10 +26,17 @@ impl Engine for Sync {
     unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let Operation { action, offset, buffer, length } = operation;
         let (fd, offset, length) = (self.file.as_raw_fd(), offset as i64, length as usize);
+        let whole = libc::iovec { iov_base: buffer.cast(), iov_len: length };
         let result = loop {
             // SAFETY: the caller promises a buffer of `length` bytes that nothing else uses.
             let result = unsafe {
                 match action {
+                    Action::Read if self.flags != 0 => {
+                        libc::preadv2(fd, &raw const whole, 1, offset, self.flags)
+                    }
+                    Action::Write if self.flags != 0 => {
+                        libc::pwritev2(fd, &raw const whole, 1, offset, self.flags)
+                    }
                     Action::Read => libc::pread(fd, buffer.cast(), length, offset),
                     Action::Write => libc::pwrite(fd, buffer.cast(), length, offset),
                     Action::Fsync => libc::fsync(fd) as isize,

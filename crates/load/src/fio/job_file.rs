@@ -105,6 +105,9 @@ fn section(file: &mut String, role: &str, job: &Job, size: u64) {
     }
     line(format!("thread={}", u8::from(job.client_kind == ClientKind::Threads)));
     line(format!("direct={}", u8::from(job.sync.direct)));
+    if job.sync.dont_cache {
+        line("uncached=1".to_owned());
+    }
     if job.pattern.writes() {
         match job.sync.open {
             OpenSync::None => {}
@@ -186,6 +189,8 @@ mod tests {
     #[test]
     fn what_fio_cannot_do_is_refused_with_the_reason() {
         assert!(file("randwrite,sync=fdatasync:4").unwrap().contains("\nfdatasync=4\n"));
+        assert!(file("randread,sync=dontcache").unwrap().contains("\nuncached=1\n"));
+        assert!(!file("randread,sync=buffered").unwrap().contains("uncached"));
         for (job, reason) in [
             ("randread,rate=100/s", "intended start"),
             ("read*4", "several streams"),

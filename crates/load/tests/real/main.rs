@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod device;
+mod dont_cache;
 mod file;
 mod fio;
 mod laying_out;

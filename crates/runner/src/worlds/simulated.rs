@@ -261,6 +261,9 @@ impl SimulatedWorld {
         Database::of(&workload).map_err(|error| workload_error(error.to_string()))?;
         for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
             job.check().map_err(|error| workload_error(error.to_string()))?;
+            if job.sync.dont_cache {
+                return Err(Refusal::DontCacheNotModelled);
+            }
             if job.block_size > plan.size {
                 return Err(Refusal::BlockTooLarge { block: job.block_size, span: plan.size });
             }
