@@ -30,11 +30,11 @@ fn transports() -> Vec<&'static str> {
 }
 
 /// A device of a detached program; stopped in the end, whatever became of the test.
-struct Device {
-    node: PathBuf,
+pub struct Device {
+    pub node: PathBuf,
     state: PathBuf,
     /// Where tests mount it.
-    point: PathBuf,
+    pub point: PathBuf,
 }
 
 impl Drop for Device {
@@ -49,7 +49,7 @@ impl Drop for Device {
 }
 
 impl Device {
-    fn up(place: &Place, words: &[&str]) -> Device {
+    pub fn up(place: &Place, words: &[&str]) -> Device {
         let words: Vec<&str> = [&["emulate"], words, &["--detach"]].concat();
         let ended = place.run(&words).expect(0);
         let node = PathBuf::from(ended.out.trim());

@@ -14,5 +14,6 @@ mod restore;
 mod running_server;
 mod servers;
 mod simulated;
+mod sync_card;
 mod validate;
 mod words;

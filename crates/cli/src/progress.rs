@@ -27,14 +27,7 @@ impl Progress {
         let trial = plan.timing.warmup + plan.timing.measure + plan.timing.overhead;
         let trial_ms = trial.0 / 1_000_000;
         let rounds = u64::from(plan.timing.rounds.saturating_sub(rounds_done));
-        let bar = ProgressBar::new(trial_ms * plan.slots() as u64 * rounds);
-        if quiet || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        // The template is a constant that the library accepts; without it the bar is plainer.
-        if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {msg}") {
-            bar.set_style(style);
-        }
+        let bar = bar(trial_ms * plan.slots() as u64 * rounds, quiet);
         let unit = if plan.is_of_databases() { "trans/s" } else { "IOPS" };
         Progress { bar, label: String::new(), done_ms: 0, trial_ms, quiet, unit }
     }
@@ -52,6 +45,41 @@ impl Progress {
 
     fn show(&self, figures: &str) {
         self.bar.set_message(message(&self.label, figures, &self.left().to_string()));
+    }
+}
+
+/// A bar of a length, hidden where nobody looks.
+fn bar(length: u64, quiet: bool) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    if quiet || !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    // The template is a constant that the library accepts; without it the bar is plainer.
+    if let Ok(style) = ProgressStyle::with_template("{bar:20} {percent:>3}% {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows what is done in steps.
+pub struct StepProgress(ProgressBar);
+
+impl StepProgress {
+    /// Of nothing yet.
+    pub fn new() -> StepProgress {
+        StepProgress(bar(1, false))
+    }
+
+    /// So many steps of all are done, and `what` is next.
+    pub fn show(&self, done: usize, of: usize, what: &str) {
+        self.0.set_length(of as u64);
+        self.0.set_position(done as u64);
+        self.0.set_message(what.to_owned());
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.0.finish_and_clear();
     }
 }
 

@@ -42,6 +42,7 @@ mod scratch;
 mod server;
 mod setting;
 mod signature;
+mod sync_card;
 mod trap_rules;
 mod traps;
 mod tree;
@@ -86,6 +87,11 @@ pub use refusal::Refusal;
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
 pub use setting::{ASYNC_DEPTH, NotASetting, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
+pub use sync_card::{
+    CacheEvidence, CommitCost, DurableBy, NoFsync, NoFsyncReason, NoFsyncVerdict, PageAnswer,
+    PageOwner, PowerLoss, PowerLossVerdict, SyncCard, SyncCell, SyncDevice, SyncFigures,
+    SyncMeasured, SyncMethod, SyncOutcome, SyncPlace,
+};
 pub use traps::{DeviceTitle, NotRotating, OtherLoad, Trap, TrapKind, all_traps};
 pub use tree::{Host, block_node};
 pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};

@@ -15,6 +15,7 @@ mod client;
 mod client_main;
 mod client_program;
 mod clock;
+mod commit;
 mod cost;
 mod engines;
 mod error;
@@ -31,6 +32,7 @@ mod target;
 mod watch;
 
 pub use client_program::{CLIENT_VERB, ClientProgram};
+pub use commit::{CommitSpec, Commits, Place, commits, settle};
 pub use error::{FioProblem, LoadError, Stage};
 pub use fio::fio_takes;
 pub use forget::forget_cached;

@@ -32,6 +32,12 @@ impl Page {
         self.wrapped(&" ".repeat(indent), indent + 2, text);
     }
 
+    /// A line of a table, which is as wide as it is.
+    pub fn raw(&mut self, text: &str) {
+        self.text += text.trim_end();
+        self.text.push('\n');
+    }
+
     fn wrapped(&mut self, start: &str, hang: usize, text: &str) {
         self.text += words::wrap_after(start, text, self.width, hang).trim_end();
         self.text.push('\n');

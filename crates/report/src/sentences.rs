@@ -6,6 +6,7 @@ mod decision;
 mod event;
 mod finding;
 mod intention;
+mod sync_card;
 mod trouble;
 mod warning;
 
@@ -15,6 +16,9 @@ pub(crate) use decision::decision;
 pub use event::event;
 pub(crate) use finding::finding;
 pub(crate) use intention::intention;
+pub(crate) use sync_card::{
+    cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,
+};
 pub(crate) use trouble::lost;
 pub use trouble::outcome;
 pub(crate) use warning::warning;

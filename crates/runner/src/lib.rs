@@ -1,5 +1,5 @@
 //! The loop over trials: rounds in random order, each trial applied, verified, measured, verified
-//! again and recorded, until all is done, settled or interrupted.
+//! again and recorded, until all is done, settled or interrupted. And the measuring of a sync card.
 //!
 //! What lives here: the loop, the traits [`World`] and [`Session`] that it drives, and the worlds. What
 //! does not: how a setting is written (`host`), how load is made (`load`), what figures mean
@@ -9,6 +9,7 @@
 mod error;
 mod options;
 mod rounds;
+mod sync_card;
 mod target;
 mod world;
 mod worlds;
@@ -16,5 +17,8 @@ mod worlds;
 pub use error::{Cause, WorldError, with_sources};
 pub use options::Options;
 pub use rounds::{BaselineFailed, Ending, RunError, run_rounds};
+pub use sync_card::{
+    DEFAULT_SYNC_TIME, MAX_SYNC_TIME, MIN_SYNC_TIME, SyncRefusal, SyncStep, sync_card,
+};
 pub use target::Target;
 pub use world::{Measured, Session, Watcher, World};

@@ -4,6 +4,7 @@
 // Helpers of tests are tests, too.
 #![allow(clippy::unwrap_used)]
 
+mod commit;
 mod device;
 mod dont_cache;
 mod file;
