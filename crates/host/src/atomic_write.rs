@@ -47,8 +47,8 @@ pub struct AtomicSizes {
     pub min: Bytes,
     /// The most.
     pub max: Bytes,
-    /// Up to here the device does it; above, the filesystem does it more slowly, by writing elsewhere
-    /// first (XFS, Linux 6.16).
+    /// Up to here the device does it; above, the filesystem does it by writing elsewhere first (XFS,
+    /// Linux 6.16). Zero where the device has no atomic writes.
     pub max_by_device: Bytes,
 }
 
@@ -111,14 +111,18 @@ impl AtomicWrites {
 
     /// Asks for the target of a chain that is known.
     pub fn of_chain(host: &Host, chain: &Chain) -> Result<AtomicWrites> {
+        let whole = |device: &&BlockDevice| !matches!(device.kind, DeviceKind::Partition { .. });
+        let devices: Vec<AtomicDevice> =
+            chain.devices().filter(whole).map(|it| AtomicDevice::of(host, it)).collect();
+        let upper = devices.first().and_then(|device| device.unit_max);
         let target = match nameless_file(&chain.target) {
-            Some(file) => statx_units(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))?,
+            Some(file) => {
+                statx_units(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())), upper)?
+            }
             // A folder's own answer is of the folder, not of the files in it.
             None if chain.kind == TargetKind::Directory => AtomicUnits::Unsaid,
-            None => statx_units(&chain.target)?,
+            None => statx_units(&chain.target, upper)?,
         };
-        let whole = |device: &&BlockDevice| !matches!(device.kind, DeviceKind::Partition { .. });
-        let devices = chain.devices().filter(whole).map(|it| AtomicDevice::of(host, it)).collect();
         Ok(AtomicWrites { target, devices })
     }
 
@@ -175,12 +179,14 @@ impl StatxWords {
     const MASK: usize = 0;
     const UNIT_MIN: usize = 0xa8 / 4;
     const UNIT_MAX: usize = 0xac / 4;
-    /// Linux 6.16; zero before, and where there is no such limit.
+    /// Linux 6.16; zero before.
     const UNIT_MAX_OPT: usize = 0xb8 / 4;
 }
 
 /// `statx(path, STATX_WRITE_ATOMIC)`: rustix does not pass this mask on.
-fn statx_units(path: &Path) -> Result<AtomicUnits> {
+///
+/// `device` is the `unit_max` of the device that the file's filesystem is on.
+fn statx_units(path: &Path, device: Option<Bytes>) -> Result<AtomicUnits> {
     /// linux/stat.h; libc has it for glibc alone.
     const STATX_WRITE_ATOMIC: u32 = 0x0001_0000;
     let name = CString::new(path.as_os_str().as_bytes())
@@ -199,15 +205,27 @@ fn statx_units(path: &Path) -> Result<AtomicUnits> {
         return Ok(AtomicUnits::Unsaid);
     }
     let bytes = |at: usize| Bytes(word(at).into());
-    let (max, by_device) = (bytes(StatxWords::UNIT_MAX), bytes(StatxWords::UNIT_MAX_OPT));
+    let (min, max) = (bytes(StatxWords::UNIT_MIN), bytes(StatxWords::UNIT_MAX));
+    let optimal = bytes(StatxWords::UNIT_MAX_OPT);
     Ok(match max {
         Bytes::ZERO => AtomicUnits::None,
-        max => AtomicUnits::Sizes(AtomicSizes {
-            min: bytes(StatxWords::UNIT_MIN),
+        _ => AtomicUnits::Sizes(AtomicSizes {
+            min,
             max,
-            max_by_device: if by_device == Bytes::ZERO { max } else { by_device },
+            max_by_device: max_by_device(max, optimal, device),
         }),
     })
+}
+
+/// Up to where the device does it. `optimal` is what statx gives as the limit above which it is slower: zero
+/// before Linux 6.16, where the device did all, and zero too where the filesystem does all. Then the device's
+/// own word decides.
+fn max_by_device(max: Bytes, optimal: Bytes, device: Option<Bytes>) -> Bytes {
+    match (optimal, device) {
+        (Bytes::ZERO, Some(device)) => max.min(device),
+        (Bytes::ZERO, None) => max,
+        (optimal, _) => optimal,
+    }
 }
 
 #[cfg(test)]
@@ -239,6 +257,22 @@ mod tests {
             (12, AtomicAnswer::No(NotAtomic::Uneven)),
         ] {
             assert_eq!(answer(sizes, device(Some(16)), kib), expected, "{kib} KiB");
+        }
+    }
+
+    #[test]
+    fn who_does_it_is_told_from_what_statx_and_the_device_say() {
+        let kib = Bytes::from_kib;
+        for (optimal, device, expected) in [
+            // Linux 6.13: the device does all that it offers.
+            (Bytes::ZERO, Some(kib(64)), kib(64)),
+            // XFS of 6.16: beyond the device's limit.
+            (kib(16), Some(kib(16)), kib(16)),
+            // XFS on a device without atomic writes.
+            (Bytes::ZERO, Some(Bytes::ZERO), Bytes::ZERO),
+            (Bytes::ZERO, None, kib(64)),
+        ] {
+            assert_eq!(max_by_device(kib(64), optimal, device), expected, "{optimal} {device:?}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::machine::{machine, run};
 use host::{
-    AtomicAnswer, AtomicUnsaid, AtomicWrites, Host, Inspection, LoopOptions, Medium, NotAtomic,
-    OwnerKind, PROBE_SIZE_MIN, Setting,
+    AtomicAnswer, AtomicUnits, AtomicUnsaid, AtomicWrites, FilesystemKind, Host, Inspection,
+    LoopOptions, Medium, NotAtomic, OwnerKind, PROBE_SIZE_MIN, ScratchDevice, Setting,
 };
 use skipped::{Need, skip};
 use std::{fs, path::Path};
@@ -188,4 +188,29 @@ fn a_file_a_folder_and_a_device_are_asked_for_atomic_writes() {
     let of_file = AtomicWrites::of(&host, &file).unwrap();
     let of_folder = AtomicWrites::of(&host, machine.folder.path()).unwrap();
     assert_eq!(of_file, of_folder);
+}
+
+#[test]
+fn xfs_writes_atomically_by_itself_what_its_device_cannot() {
+    let Some(mut machine) = machine() else { return };
+    let size = Bytes::from_mib(320);
+    if let Err(error) = FilesystemKind::Xfs.check(size) {
+        skip(Need::Program, &error.to_string());
+        return;
+    }
+    let device = machine.loop_device("disk", size);
+    let scratch = ScratchDevice::of_loop(&Host::here(), &device).unwrap();
+    machine.changes.make_filesystem(&scratch, FilesystemKind::Xfs, "").unwrap();
+    let mounted = machine.changes.mount(&scratch, FilesystemKind::Xfs, "").unwrap();
+    let found = AtomicWrites::of(&Host::here(), &mounted.point).unwrap();
+    machine.changes.unmount(mounted).unwrap();
+    match found.target {
+        // Linux 6.16 and later: a loop device has no atomic writes, so none of them are the device's.
+        AtomicUnits::Sizes(_) => {
+            assert_eq!(found.answer(Bytes::from_kib(16)), AtomicAnswer::ByFilesystem, "{found:?}");
+        }
+        AtomicUnits::None | AtomicUnits::Unsaid => {
+            skip(Need::Kernel, "atomic writes by XFS itself (Linux 6.16)");
+        }
+    }
 }

@@ -7,7 +7,7 @@ pub fn atomic_write(answer: AtomicAnswer) -> String {
     match answer {
         AtomicAnswer::ByDevice => "atomic when written with RWF_ATOMIC: the device does it".to_owned(),
         AtomicAnswer::ByFilesystem => {
-            "atomic when written with RWF_ATOMIC: the filesystem does it, more slowly than the device would"
+            "atomic when written with RWF_ATOMIC: the filesystem does it, by writing elsewhere first"
                 .to_owned()
         }
         AtomicAnswer::No(NotAtomic::Device) => {
