@@ -9,6 +9,7 @@ mod emulate;
 mod guard;
 mod inspect;
 mod machine;
+mod presets;
 mod profiles;
 mod restore;
 mod running_server;

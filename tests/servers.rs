@@ -144,3 +144,38 @@ fn the_ready_plans_of_the_named_server_fit_a_directory_and_an_emulated_disk() {
         the_ready_plans_fit(&place, &folder, &server, &["--server-program", &program]);
     }
 }
+
+#[test]
+fn every_preset_runs_on_the_named_server() {
+    let Some((server, program)) = named() else { return };
+    let place = Place::new();
+    let folder = place.scratch();
+    let workload = format!("oltp_read_write,tables=1,rows=1000,clients=2,server={server}");
+    let brief = ["--rounds", "1", "--measure", "500ms", "--warmup", "100ms"];
+    for preset in workload::Preset::ALL {
+        let preset = preset.to_string();
+        let words = ["compare", folder.to_str().unwrap(), "--workload", &workload];
+        let more = ["--server-program", &program, "--preset", &preset];
+        let ended = place.run(&[&words[..], &more, &brief].concat());
+        if ended.code == Some(2) {
+            // MariaDB's doublewrite has no other level that is safe without atomic writes.
+            assert_eq!((server.as_str(), preset.as_str()), ("mariadb", "doublewrite"));
+            println!("{server} {preset}: {}", ended.err);
+            continue;
+        }
+        let ended = ended.expect(0);
+        let group = &json(&place)["analysis"]["groups"][0];
+        assert_eq!(group["baseline"]["valid"], 2, "{preset}: {}\n{}", ended.out, ended.err);
+        let cells = group["cells"].as_array().unwrap();
+        for cell in cells {
+            assert_eq!(cell["summary"]["valid"], 1, "{preset}: {}\n{}", ended.out, ended.err);
+        }
+        let text = ended.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let switched = text.contains("switched inside one running server");
+        println!(
+            "{server} {preset}: {} cells, switched in one server: {switched}",
+            cells.len() + 1
+        );
+        nothing_is_left(&place, &folder);
+    }
+}

@@ -106,6 +106,17 @@ fn each_database_workload_has_a_file_and_a_page() {
 }
 
 #[test]
+fn each_preset_has_a_file_and_a_page() {
+    let mut files = names("crates/database/src/presets", ".rs");
+    files.remove("tests");
+    assert_eq!(files, files_of(workload::Preset::ALL));
+    for preset in workload::Preset::ALL {
+        let name = preset.to_string();
+        assert!(page("docs/reference/presets", &name), "no page of {name}");
+    }
+}
+
+#[test]
 fn each_trace_format_has_a_file_and_is_in_the_lists() {
     let page = std::fs::read_to_string(source::root().join("docs/design/simulated.md")).unwrap();
     let list = page.split("\nFormats: ").nth(1).and_then(|rest| rest.split(". ").next());

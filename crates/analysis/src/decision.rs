@@ -10,6 +10,18 @@ pub struct Decision {
     pub cell: usize,
     /// Why.
     pub choice: Choice,
+    /// A cell that is better still, and can lose what the baseline cannot: never the decision's own
+    /// choice.
+    pub less_durable: Option<LessDurable>,
+}
+
+/// A cell that is better and can lose more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LessDurable {
+    /// The cell, by its index in the plan.
+    pub cell: usize,
+    /// The figure in which it is better.
+    pub metric: Metric,
 }
 
 /// Why a cell is to be taken.
@@ -38,6 +50,8 @@ pub enum KeepReason {
     Open,
     /// Every cell is settled, and none is better.
     NothingBetter,
+    /// What is better can lose what the baseline cannot.
+    LessDurable,
 }
 
 impl Decision {
@@ -49,24 +63,52 @@ impl Decision {
 
 /// What to do in a group. A cell is worth a change when it is better in throughput and not worse in
 /// latency, or better in latency and not worse in throughput; among several the one whose gain is
-/// largest at the near end of its interval.
+/// largest at the near end of its interval. A cell that can lose what the baseline cannot is none of
+/// them: whether its gain is worth that is not for figures to say.
 pub fn decide(group: &Group) -> Decision {
+    let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
+    let found = best(group, &durable);
+    let risky = best(group, &|cell| !durable(cell)).filter(|(cell, metric)| match found {
+        // What is no better than what can be had without the risk needs no word.
+        Some((other, in_metric)) => {
+            *metric == in_metric && sure_gain(cell, *metric) > sure_gain(other, in_metric)
+        }
+        None => true,
+    });
+    let less_durable = risky.map(|(cell, metric)| LessDurable { cell: cell.summary.cell, metric });
+    match found {
+        Some((cell, metric)) => {
+            Decision { cell: cell.summary.cell, choice: Choice::Take(metric), less_durable }
+        }
+        None => {
+            let reason = match less_durable {
+                Some(_) => KeepReason::LessDurable,
+                None => keep_reason(group, &durable),
+            };
+            Decision { cell: group.baseline.cell, choice: Choice::Keep(reason), less_durable }
+        }
+    }
+}
+
+/// The cell among some that is worth a change, and the figure in which it is better.
+fn best<'a>(
+    group: &'a Group,
+    among: &dyn Fn(&ComparedCell) -> bool,
+) -> Option<(&'a ComparedCell, Metric)> {
     let better_in = |wanted: Metric, other: Metric| {
         group
             .cells
             .iter()
             .filter(|cell| {
-                verdict(cell, wanted) == Verdict::Better && verdict(cell, other) != Verdict::Worse
+                among(cell)
+                    && verdict(cell, wanted) == Verdict::Better
+                    && verdict(cell, other) != Verdict::Worse
             })
             .max_by(|a, b| sure_gain(a, wanted).total_cmp(&sure_gain(b, wanted)))
             .map(|cell| (cell, wanted))
     };
-    let found = better_in(Metric::Throughput, Metric::P99)
-        .or_else(|| better_in(Metric::P99, Metric::Throughput));
-    match found {
-        Some((cell, metric)) => Decision { cell: cell.summary.cell, choice: Choice::Take(metric) },
-        None => Decision { cell: group.baseline.cell, choice: Choice::Keep(keep_reason(group)) },
-    }
+    better_in(Metric::Throughput, Metric::P99)
+        .or_else(|| better_in(Metric::P99, Metric::Throughput))
 }
 
 fn verdict(cell: &ComparedCell, metric: Metric) -> Verdict {
@@ -79,20 +121,25 @@ fn sure_gain(cell: &ComparedCell, metric: Metric) -> f64 {
         .map_or(0.0, |c| if metric.more_is_better() { c.low } else { 1.0 / c.high })
 }
 
-fn keep_reason(group: &Group) -> KeepReason {
+fn keep_reason(group: &Group, durable: &dyn Fn(&ComparedCell) -> bool) -> KeepReason {
     if group.cells.is_empty() {
         return KeepReason::NothingToCompare;
     }
     if group.baseline.valid == 0 {
         return KeepReason::NoBaseline;
     }
-    let has = |wanted| group.cells.iter().any(|cell| verdict(cell, Metric::Throughput) == wanted);
-    let all = |wanted| group.cells.iter().all(|cell| verdict(cell, Metric::Throughput) == wanted);
-    if all(Verdict::NoDifference) {
+    let is = |cell: &ComparedCell, wanted| verdict(cell, Metric::Throughput) == wanted;
+    let better = |durably| {
+        let cells = group.cells.iter().filter(|cell| durable(cell) == durably);
+        cells.into_iter().any(|cell| is(cell, Verdict::Better))
+    };
+    if group.cells.iter().all(|cell| is(cell, Verdict::NoDifference)) {
         KeepReason::NoDifference
-    } else if has(Verdict::Better) {
+    } else if better(true) {
         KeepReason::Traded
-    } else if has(Verdict::NotSettled) {
+    } else if better(false) {
+        KeepReason::LessDurable
+    } else if group.cells.iter().any(|cell| is(cell, Verdict::NotSettled)) {
         KeepReason::Open
     } else {
         KeepReason::NothingBetter

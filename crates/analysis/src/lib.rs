@@ -26,7 +26,7 @@ mod summary;
 mod transactions;
 
 pub use comparison::{Comparison, Correction, Verdict, compare};
-pub use decision::{Choice, Decision, KeepReason, decide};
+pub use decision::{Choice, Decision, KeepReason, LessDurable, decide};
 pub use estimate::{Estimate, t_quantile};
 pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind, findings};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};

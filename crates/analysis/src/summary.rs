@@ -4,10 +4,10 @@ use crate::{
     Comparison, Correction, Estimate, Metric, NoiseFloor, TransactionSummary, Verdict,
     aggregation::aggregate_counters, compare,
 };
-use plan::Factor;
-use record::{Histogram, Measurement, Outcome, Run, Trial, VoidReason};
+use plan::{Factor, Loss};
+use record::{Histogram, Measurement, Outcome, Run, Trial, VoidReason, Warning};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
 /// What may be said of a run.
@@ -72,6 +72,8 @@ pub struct CellSummary {
     pub transactions: Option<TransactionSummary>,
     /// What the job beside it did; `None` where there was none.
     pub background: Option<BackgroundSummary>,
+    /// What its settings can lose of what was said to be safe.
+    pub losses: BTreeSet<Loss>,
 }
 
 /// Why a trial does not count.
@@ -252,7 +254,18 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         generator_ns_per_operation: (operations > 0).then(|| cpu as f64 / operations as f64),
         transactions: crate::transactions::summary(&measured, seconds),
         background: background(&measured),
+        losses: losses(run, cell, &measured),
     }
+}
+
+/// Of the server's variables, and of the options that its filesystem is mounted with.
+fn losses(run: &Run, cell: usize, measured: &[&Measurement]) -> BTreeSet<Loss> {
+    let mut all = run.plan.losses(&run.plan.cells[cell]);
+    all.extend(measured.iter().flat_map(|m| &m.warnings).filter_map(|warning| match warning {
+        Warning::UnsafeMountOption { option } => Some(Loss::Mount { option: option.clone() }),
+        _ => None,
+    }));
+    all
 }
 
 fn background(measured: &[&Measurement]) -> Option<BackgroundSummary> {

@@ -89,6 +89,26 @@ pub struct ComparisonFlags {
     /// A variable of the database server, such as innodb_flush_method=fsync,O_DIRECT (repeatable)
     #[arg(long, value_name = "NAME=LIST", help_heading = "What varies")]
     variable: Vec<String>,
+    /// Several variables that are set together, with a name for tables: 'disk:
+    /// innodb_io_capacity=1000+innodb_io_capacity_max=2000' (repeatable: each is a level)
+    #[arg(long, value_name = "SET", help_heading = "What varies")]
+    variables: Vec<String>,
+    /// A comparison of the server's variables by name, for its kind and version: flush, doublewrite,
+    /// aio, capacity, durability; `list` says what each compares. Flags beside it add to it or
+    /// override it
+    #[arg(long, value_name = "NAME", help_heading = "What varies")]
+    preset: Option<String>,
+    /// Switch between cells in one running server where it lets its variables be changed, in place of
+    /// a server on fresh data for each trial: with a preset by default
+    #[arg(
+        long,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help_heading = "Load"
+    )]
+    alternate: Option<bool>,
     /// The program of the private database server, such as /opt/mysql/bin/mysqld, in place of the
     /// installed one
     #[arg(long, value_name = "PATH", help_heading = "What varies")]
@@ -170,6 +190,11 @@ pub struct ComparisonFlags {
 const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
 
 impl ComparisonFlags {
+    /// Whether `--preset list` asks what there is.
+    pub fn lists_presets(&self) -> bool {
+        self.preset.as_deref() == Some("list")
+    }
+
     /// The plan file with the flags over it.
     pub fn raw(&self) -> anyhow::Result<RawPlan> {
         let file = match &self.plan {
@@ -205,6 +230,8 @@ impl ComparisonFlags {
             margin_percent: self.margin,
             page_cache: self.page_cache,
             confirm: self.confirm.clone(),
+            preset: self.preset.as_deref().map(str::parse).transpose()?,
+            alternate: self.alternate,
             server_program: self.server_program.clone(),
             replay: self.replay.as_ref().map(|file| Replay {
                 file: file.clone(),
@@ -243,6 +270,7 @@ impl ComparisonFlags {
             (Factor::Without, &self.without),
             (Factor::Engine, &self.engine),
             (Factor::Workload, &self.workload),
+            (Factor::Variables, &self.variables),
         ];
         let mut factors = BTreeMap::new();
         for (factor, words) in lists {

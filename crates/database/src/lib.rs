@@ -17,11 +17,13 @@ mod error;
 mod loading;
 mod log;
 mod near;
+pub mod presets;
 mod programs;
 mod running;
 mod server;
 mod servers;
 mod session;
+mod switching;
 mod tally;
 mod workloads;
 
@@ -38,4 +40,5 @@ pub use server::{Place, Settings, Sizes};
 pub use session::{
     Arg, Field, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
 };
+pub use switching::{NotSwitched, same_value};
 pub use workloads::{Shape, check_data, tpcc::conditions::check as check_conditions};

@@ -50,6 +50,14 @@ pub trait Session: Send {
     /// What the server's variables of these names are now, by their names in small letters.
     fn variables(&mut self, names: &[String]) -> Result<Vec<(String, String)>, SqlError>;
 
+    /// Sets a variable of the whole server while it runs; what it is for connections that begin later.
+    fn set_variable(&mut self, name: &str, value: &str) -> Result<(), SqlError>;
+
+    /// Makes what was set so take effect.
+    fn reload(&mut self) -> Result<(), SqlError> {
+        Ok(())
+    }
+
     /// The tables in the database.
     fn tables(&mut self) -> Result<Vec<String>, SqlError>;
 

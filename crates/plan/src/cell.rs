@@ -3,7 +3,7 @@
 use crate::{Factor, Level, Role, Without};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
-use workload::{EngineKind, WordError, Workload};
+use workload::{EngineKind, VariableSet, WordError, Workload};
 
 /// One level for each factor that it has; a tunable is only in the cells of its scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ impl Cell {
                 Factor::Variable { name } => {
                     workload.variables.insert(name.clone(), text.clone());
                 }
+                Factor::Variables => {
+                    workload.variables.extend(text.parse::<VariableSet>()?.variables);
+                }
                 Factor::Background if text == "none" => workload.background = None,
                 Factor::Background => workload.background = Some(text.parse()?),
                 Factor::Engine => engine = text.parse()?,
@@ -97,6 +100,7 @@ impl Cell {
                 Factor::Scheduler | Factor::Filesystem | Factor::Pattern => level.to_string(),
                 Factor::Workload => level.to_string(),
                 Factor::Variable { name } => format!("{name} {level}"),
+                Factor::Variables => set_label(level),
                 Factor::Sync | Factor::Engine | Factor::BlockSize => level.to_string(),
                 Factor::Clients if level.0 == "1" => "1 client".to_owned(),
                 Factor::Clients => format!("{level} clients"),
@@ -124,10 +128,19 @@ impl Cell {
     pub fn phrase(&self, factors: &[Factor]) -> String {
         let words: Vec<String> = factors
             .iter()
-            .filter_map(|factor| Some(format!("{factor} {}", self.levels.get(factor)?)))
+            .filter_map(|factor| Some((factor, self.levels.get(factor)?)))
+            .map(|(factor, level)| match factor {
+                Factor::Variables => set_label(level),
+                _ => format!("{factor} {level}"),
+            })
             .collect();
         if words.is_empty() { "what is there".to_owned() } else { words.join(", ") }
     }
+}
+
+/// Variables that are set together, as tables call them.
+fn set_label(level: &Level) -> String {
+    level.0.parse::<VariableSet>().map_or_else(|_| level.to_string(), |set| set.label())
 }
 
 impl fmt::Display for Cell {

@@ -4,7 +4,8 @@ use crate::{Filesystem, Without};
 use std::{fmt, str::FromStr};
 use units::Bytes;
 use workload::{
-    DatabaseJob, EngineKind, IoPriority, Job, Pattern, Rate, SyncMode, WordError, word_serde,
+    DatabaseJob, EngineKind, IoPriority, Job, Pattern, Rate, SyncMode, VariableSet, WordError,
+    is_variable_name, word_serde,
 };
 
 /// Something that can be set.
@@ -40,6 +41,8 @@ pub enum Factor {
         /// Its name, as the server spells it.
         name: String,
     },
+    /// Several variables of the database server that are set together.
+    Variables,
     /// Nothing at all: its levels differ in name only, to see what chance shows.
     Placebo,
     /// The database workload.
@@ -62,12 +65,6 @@ pub enum Factor {
 
 /// What stands before the name of a database server's variable: no scheduler of Linux is called so.
 const SERVER: &str = "server";
-
-/// Whether a server could have a variable of this name; with a dot, one of an extension.
-fn is_variable(name: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-    name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(letter)
-}
 
 /// What a factor is to a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +92,7 @@ impl Factor {
             | Factor::IoPriority
             | Factor::Engine
             | Factor::Variable { .. }
+            | Factor::Variables
             | Factor::Placebo => Role::Choice,
             Factor::Workload
             | Factor::Pattern
@@ -133,6 +131,7 @@ impl Factor {
                 text.trim().to_owned()
             }
             Factor::Workload => text.parse::<DatabaseJob>()?.to_string(),
+            Factor::Variables => text.parse::<VariableSet>()?.to_string(),
             Factor::Filesystem => text.parse::<Filesystem>()?.to_string(),
             Factor::NrRequests | Factor::AsyncDepth => number(1, "")?,
             Factor::Placebo => number(0, "")?,
@@ -163,6 +162,7 @@ impl fmt::Display for Factor {
             Factor::AsyncDepth => "async_depth",
             Factor::Tunable { scheduler, name } => return f.pad(&format!("{scheduler}.{name}")),
             Factor::Variable { name } => return f.pad(&format!("{SERVER}.{name}")),
+            Factor::Variables => "variables",
             Factor::Workload => "workload",
             Factor::WbtLatUsec => "wbt_lat_usec",
             Factor::ReadAheadKb => "read_ahead_kb",
@@ -196,6 +196,7 @@ impl FromStr for Factor {
             "sync" => Factor::Sync,
             "io_priority" => Factor::IoPriority,
             "engine" => Factor::Engine,
+            "variables" => Factor::Variables,
             "placebo" => Factor::Placebo,
             "workload" => Factor::Workload,
             "pattern" => Factor::Pattern,
@@ -206,7 +207,7 @@ impl FromStr for Factor {
             "background" => Factor::Background,
             "without" => Factor::Without,
             other => match other.split_once('.') {
-                Some((SERVER, name)) if is_variable(name) => {
+                Some((SERVER, name)) if is_variable_name(name) => {
                     Factor::Variable { name: name.to_owned() }
                 }
                 Some((scheduler, name))
@@ -222,8 +223,8 @@ impl FromStr for Factor {
                         "factor '{other}' is not known: there are scheduler, nr_requests, async_depth, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
                          read_ahead_kb, filesystem, sync, io_priority, engine, workload, \
-                         server.VARIABLE (such as server.innodb_io_capacity), placebo, pattern, \
-                         block_size, clients, depth, rate, background and without"
+                         server.VARIABLE (such as server.innodb_io_capacity), variables, placebo, \
+                         pattern, block_size, clients, depth, rate, background and without"
                     )));
                 }
             },
@@ -258,6 +259,7 @@ mod tests {
             "mq-deadline.fifo_batch",
             "wbt_lat_usec",
             "background",
+            "variables",
             "workload",
             "server.innodb_flush_method",
             "server.pg_stat_statements.max",

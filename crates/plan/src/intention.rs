@@ -69,6 +69,8 @@ pub enum Intention {
         /// Variable and value.
         settings: Vec<(String, String)>,
     },
+    /// Switch cells inside one running server, where it lets its variables be changed.
+    Alternate,
     /// Change settings of a device.
     ChangeSettings {
         /// Which.

@@ -1,10 +1,11 @@
 //! What people write, before it means anything: flags and TOML parse to the same [`RawPlan`].
 
+use crate::PresetUse;
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{ClientKind, Job, Pattern, Rate, SyncMode};
-use workload::{DatabaseJob, EngineKind, IoPriority};
+use workload::{DatabaseJob, EngineKind, IoPriority, Preset};
 
 /// A plan as written; whatever is left out gets its default when it is resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,13 @@ pub struct RawPlan {
     pub use_existing: bool,
     /// The database workload, in place of a job.
     pub workload: Option<DatabaseJob>,
+    /// Variables of the database server to compare, by name.
+    pub preset: Option<Preset>,
+    /// Switch between cells in one running server, where it lets its variables be changed.
+    pub alternate: Option<bool>,
+    /// What the preset stands for, once the server was asked.
+    #[serde(skip)]
+    pub preset_use: Option<PresetUse>,
     /// The program of the private database server, where it is not to be looked for.
     pub server_program: Option<PathBuf>,
     /// A recorded trace in place of the job.
@@ -143,6 +151,9 @@ impl RawPlan {
             confirm: over.confirm.or(self.confirm),
             use_existing: over.use_existing || self.use_existing,
             workload: over.workload.or(self.workload),
+            preset: over.preset.or(self.preset),
+            alternate: over.alternate.or(self.alternate),
+            preset_use: over.preset_use.or(self.preset_use),
             server_program: over.server_program.or(self.server_program),
             job,
             replay: over.replay.or(self.replay),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
+use workload::PresetLimit;
 
 /// Why a cell or a factor is not possible on a target. What the program decides by is data; `message`
 /// is what another part of the program (the host's settings, a filesystem's tools, a server) said.
@@ -207,6 +208,12 @@ pub enum Refusal {
     VariableOfForeignServer {
         /// The variable.
         variable: String,
+    },
+    /// A level of a preset that the server, its version or the storage cannot have.
+    #[error("{limit}")]
+    Preset {
+        /// Why.
+        limit: PresetLimit,
     },
     /// The workload is not valid with the cell's levels.
     #[error("{message}")]

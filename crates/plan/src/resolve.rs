@@ -1,48 +1,17 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, Factor, Level, Published, RawPlan, Refusal, Role, SizeLimit, TRIAL_OVERHEAD, Timing,
-    TimingWish, timing::MIN_ROUNDS,
+    Cell, Factor, Level, Loss, Offer, PresetUse, Published, RawPlan, Refusal, Role, TRIAL_OVERHEAD,
+    Timing, TimingWish, losses, timing::MIN_ROUNDS,
 };
 use serde::Serialize;
 use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
 
 mod database;
+mod preset;
 
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Bytes, Nanos};
-
-/// What a world says of a target before anything is planned.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Offer {
-    /// Levels of host settings as they are now.
-    pub current: BTreeMap<Factor, Level>,
-    /// What the word `all` stands for.
-    pub all: BTreeMap<Factor, Vec<Level>>,
-    /// Factors that cannot be set here, and why. `Tunable` factors follow `Scheduler`.
-    pub missing: BTreeMap<Factor, Refusal>,
-    /// The largest size the scratch span may have, and what limits it.
-    pub size_limit: Option<(Bytes, SizeLimit)>,
-    /// The scratch span's size when nothing is said.
-    pub default_size: Bytes,
-    /// Whether the scratch file gets a loop device of its own: asked for, or needed by a factor.
-    pub own_loop: bool,
-    /// Bytes a second at which a scratch file is laid out, for the time estimate.
-    pub layout_bytes_per_second: u64,
-    /// The same for databases' data.
-    pub databases: LoadingPace,
-}
-
-/// How long databases take beside what is measured; nothing where none is loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LoadingPace {
-    /// Bytes a second at which data are loaded.
-    pub load_bytes_per_second: u64,
-    /// Bytes a second at which they are copied for a trial.
-    pub copy_bytes_per_second: u64,
-    /// Making a server, or starting and ending one.
-    pub server: Nanos,
-}
 
 /// A comparison, complete: all that is needed to run it, and to tell later what was run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -80,6 +49,14 @@ pub struct Plan {
     /// Figures that others published.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+    /// Whether cells are switched inside one running server, where it lets its variables be changed.
+    pub alternate: bool,
+    /// The largest write that is atomic where databases' data are, when it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atomic_write: Option<Bytes>,
+    /// The preset that some of the factors are from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<PresetUse>,
 }
 
 /// A cell that cannot be.
@@ -138,6 +115,13 @@ impl Plan {
             all.extend(database.filter(|database| !all.contains(database)));
         }
         all
+    }
+
+    /// What the database server of a cell can lose of what it said is safe.
+    pub fn losses(&self, cell: &Cell) -> BTreeSet<Loss> {
+        let Ok((workload, _)) = self.workload_of(cell) else { return BTreeSet::new() };
+        let Some(database) = &workload.database else { return BTreeSet::new() };
+        losses(database.server.dialect(), &workload.variables, self.atomic_write)
     }
 
     /// Whether databases are measured, not blocks.
@@ -236,6 +220,9 @@ impl RawPlan {
             refused: Vec::new(),
             dropped,
             published: self.published.iter().map(Published::of).collect::<Result<_, _>>()?,
+            alternate: self.alternates(&levels, &databases)?,
+            atomic_write: offer.atomic_write,
+            preset: self.preset_use.clone(),
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
@@ -279,7 +266,8 @@ impl RawPlan {
         let asap = replay.mode == ReplayMode::Asap;
         let idle = |factor: &Factor| match factor {
             Factor::Pattern | Factor::BlockSize | Factor::Sync | Factor::Rate => true,
-            Factor::Workload | Factor::Variable { .. } | Factor::IoPriority => true,
+            Factor::Workload | Factor::Variable { .. } | Factor::Variables => true,
+            Factor::IoPriority => true,
             Factor::Clients | Factor::Depth => !asap,
             _ => false,
         };

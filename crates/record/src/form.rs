@@ -6,7 +6,10 @@
 //! is converted.
 
 use crate::{Caveat, Environment, WorldKind};
-use plan::{Cell, DroppedFactor, Factor, Level, Plan, Published, Refusal, RefusedCell, Timing};
+use plan::{
+    Cell, DroppedFactor, Factor, LeftOut, Level, Plan, PresetUse, Published, Refusal, RefusedCell,
+    Timing,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
@@ -33,6 +36,22 @@ pub(crate) struct PlanForm {
     dropped: Vec<DroppedForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     published: Vec<PublishedForm>,
+    #[serde(default)]
+    alternate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    atomic_write: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preset: Option<PresetForm>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PresetForm {
+    preset: String,
+    server: String,
+    factors: Vec<(String, Vec<String>)>,
+    left_out: Vec<LeftOut>,
+    overridden: Vec<String>,
+    added: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -187,6 +206,9 @@ impl From<&Plan> for PlanForm {
                 })
                 .collect(),
             published: plan.published.iter().map(PublishedForm::from).collect(),
+            alternate: plan.alternate,
+            atomic_write: plan.atomic_write,
+            preset: plan.preset.as_ref().map(PresetForm::from),
         }
     }
 }
@@ -227,6 +249,9 @@ impl TryFrom<PlanForm> for Plan {
                 .into_iter()
                 .map(Published::try_from)
                 .collect::<Result<_, _>>()?,
+            alternate: form.alternate,
+            atomic_write: form.atomic_write,
+            preset: form.preset.map(PresetUse::try_from).transpose()?,
         })
     }
 }
@@ -316,6 +341,41 @@ impl TryFrom<CellForm> for Cell {
         Ok(Cell {
             levels: form.levels.into_iter().map(level).collect::<Result<_, WordError>>()?,
             baseline: form.baseline,
+        })
+    }
+}
+
+impl From<&PresetUse> for PresetForm {
+    fn from(used: &PresetUse) -> Self {
+        let words = |levels: &[Level]| levels.iter().map(|level| level.0.clone()).collect();
+        PresetForm {
+            preset: used.preset.to_string(),
+            server: used.server.clone(),
+            factors: used
+                .factors
+                .iter()
+                .map(|(factor, levels)| (factor.to_string(), words(levels)))
+                .collect(),
+            left_out: used.left_out.clone(),
+            overridden: used.overridden.clone(),
+            added: used.added.iter().map(Factor::to_string).collect(),
+        }
+    }
+}
+
+impl TryFrom<PresetForm> for PresetUse {
+    type Error = WordError;
+    fn try_from(form: PresetForm) -> Result<PresetUse, WordError> {
+        let factor = |(factor, levels): (String, Vec<String>)| {
+            Ok((factor.parse()?, levels.into_iter().map(Level).collect()))
+        };
+        Ok(PresetUse {
+            preset: form.preset.parse()?,
+            server: form.server,
+            factors: form.factors.into_iter().map(factor).collect::<Result<_, WordError>>()?,
+            left_out: form.left_out,
+            overridden: form.overridden,
+            added: form.added.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
         })
     }
 }

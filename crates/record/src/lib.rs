@@ -27,4 +27,6 @@ pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Trial, TrialI
 pub use share::SharePermille;
 pub use store::{Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
-pub use warning::{JobRole, LateCompletions, LateStatistic, MovedSetting, VoidReason, Warning};
+pub use warning::{
+    JobRole, LateCompletions, LateStatistic, MovedSetting, NotAlternated, VoidReason, Warning,
+};

@@ -141,6 +141,27 @@ pub enum Warning {
     },
     /// The server is not one that Spindle started.
     ForeignServer,
+    /// The server ran on from trial to trial: the data are what earlier trials left.
+    DataGoOn {
+        /// How many trials have run on them before.
+        trials: u32,
+    },
+    /// Each trial got a server on fresh data though cells were to be switched inside one that runs.
+    NotAlternated {
+        /// The variable that it could not change.
+        variable: String,
+        /// Why.
+        cause: NotAlternated,
+    },
+    /// A server that was started with a variable's value made another of it.
+    AnotherValue {
+        /// The variable.
+        variable: String,
+        /// The level.
+        wanted: String,
+        /// What the server says it is.
+        took: String,
+    },
     /// The host of an emulated device had little idle CPU.
     EmulatorHostBusy {
         /// Idle share of all CPUs in percent.
@@ -153,6 +174,28 @@ pub enum Warning {
         /// The sentence.
         text: String,
     },
+}
+
+/// Why cells are not switched inside a running server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NotAlternated {
+    /// The server refuses to change the variable while it runs.
+    Refused {
+        /// Its words.
+        words: String,
+    },
+    /// The server made another of a value.
+    TookAnother {
+        /// The level.
+        wanted: String,
+        /// What the server says it is.
+        took: String,
+    },
+    /// Data are made with the variable.
+    MadeWith,
+    /// Not every cell names the variable.
+    Unnamed,
 }
 
 impl Warning {
@@ -173,6 +216,10 @@ impl Warning {
                 Warning::UnsafeMountOption { option },
                 Warning::UnsafeMountOption { option: other },
             ) => option == other,
+            (
+                Warning::AnotherValue { variable, wanted, .. },
+                Warning::AnotherValue { variable: other, wanted: other_wanted, .. },
+            ) => variable == other && wanted == other_wanted,
             _ => {
                 std::mem::discriminant(self) == std::mem::discriminant(other)
                     && role(self) == role(other)

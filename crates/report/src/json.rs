@@ -18,6 +18,7 @@ pub fn json(run: &Run, analysis: &Analysis) -> Value {
                 "cell": decision.cell,
                 "keep": decision.keeps(),
                 "choice": decision.choice,
+                "less_durable": decision.less_durable,
                 "text": sentences::decision(group, &decision),
             })
         })

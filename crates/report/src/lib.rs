@@ -25,7 +25,7 @@ pub use emulation::{EmulatedDevice, EmulatedSecond, emulated_device, emulated_se
 pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;
-pub use sentences::{atomic_write, event, outcome};
+pub use sentences::{atomic_write, event, outcome, presets};
 pub use sync_card::{sync_card, sync_cell, sync_method};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};

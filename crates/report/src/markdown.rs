@@ -44,6 +44,9 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
         terminal::timing_line(&run.plan, run.rounds()),
         environment.spindle_version
     );
+    for text in terminal::preset(&run.plan) {
+        let _ = writeln!(out, "- {text}");
+    }
     for caveat in &environment.caveats {
         let _ = writeln!(out, "- beware: {}", sentences::caveat(caveat));
     }

@@ -6,6 +6,8 @@ mod decision;
 mod event;
 mod finding;
 mod intention;
+mod loss;
+pub(crate) mod preset;
 mod sync_card;
 mod trouble;
 mod warning;
@@ -16,6 +18,8 @@ pub(crate) use decision::decision;
 pub use event::event;
 pub(crate) use finding::finding;
 pub(crate) use intention::intention;
+pub(crate) use loss::risks;
+pub use preset::presets;
 pub(crate) use sync_card::{
     cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,
 };

@@ -100,6 +100,9 @@ fn heading(out: &mut String, run: &Run, width: usize) {
     for line in lines {
         let _ = writeln!(out, "{}", words::wrap(&line, width, 2));
     }
+    for text in preset(&run.plan) {
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    }
     for caveat in &environment.caveats {
         let _ = writeln!(
             out,
@@ -107,6 +110,12 @@ fn heading(out: &mut String, run: &Run, width: usize) {
             words::wrap(&format!("Beware: {}", sentences::caveat(caveat)), width, 2)
         );
     }
+}
+
+/// The preset, and what the names of variables that are set together stand for.
+pub(crate) fn preset(plan: &Plan) -> Vec<String> {
+    let used = plan.preset.as_ref().map(sentences::preset::of_report);
+    used.into_iter().flatten().chain(sentences::preset::names(plan, false)).collect()
 }
 
 /// What the clients do, in one line; what varies is shown with the cells instead.
@@ -362,6 +371,8 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     if !beside.is_empty() {
         notes.push(format!("Throughput of the background job: {}.", beside.join("; ")));
     }
+    let cells = all().map(|summary| (summary.label.clone(), summary.losses.clone()));
+    notes.extend(sentences::risks(cells.collect()).iter().map(|risk| format!("{risk}.")));
     for summary in all().filter(|summary| !summary.lost.is_empty()) {
         notes.push(format!(
             "{}: {} trial{} not counted; {}.",
@@ -391,6 +402,13 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
         .collect()
 }
 
+/// What the settings of each cell can lose.
+fn risks(plan: &Plan) -> Vec<String> {
+    let compared = plan.compared();
+    let cells = plan.cells.iter().map(|cell| (cell.label(&compared), plan.losses(cell)));
+    sentences::risks(cells.collect())
+}
+
 /// What a comparison will do, before it does it.
 pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width: usize) -> String {
     let mut out = String::new();
@@ -402,6 +420,12 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
     for dropped in &plan.dropped {
         line(format!("Dropped: {}: {}", dropped.factor, dropped.reason));
     }
+    if let Some(used) = &plan.preset {
+        out.push_str(&sentences::preset::of_plan(used, width));
+    }
+    let mut line = |text: String| {
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    };
     line(format!(
         "Cells: {}, {} baseline{} (*) run twice a round",
         plan.cells.len(),
@@ -411,6 +435,12 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
     for cell in &plan.cells {
         let mark = if cell.baseline.is_none() { '*' } else { ' ' };
         let _ = writeln!(out, "  {mark} {}", cell.label(&plan.factors));
+    }
+    for text in sentences::preset::names(plan, true) {
+        let _ = writeln!(out, "{}", words::wrap_after("    ", &text, width, 6));
+    }
+    for risk in risks(plan) {
+        let _ = writeln!(out, "{}", words::wrap(&risk, width, 2));
     }
     let mut line = |text: String| {
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));

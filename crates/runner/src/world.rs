@@ -1,11 +1,11 @@
 //! What a comparison runs in.
 
 use crate::WorldError;
-use plan::{Cell, Intention, Offer, Plan, Refusal};
+use plan::{Cell, Intention, Offer, Plan, PresetFacts, RawPlan, Refusal};
 use record::{Environment, Event, Measurement, Trial, TrialId, WorldKind};
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
 use units::Bytes;
-use workload::Live;
+use workload::{Live, Preset};
 
 /// What a comparison runs in: the real host, an emulated device under the real kernel, a simulation.
 ///
@@ -16,6 +16,11 @@ pub trait World {
 
     /// What can be set and what is set now, for the plan to be made from.
     fn offer(&self) -> Result<Offer, WorldError>;
+
+    /// What a preset stands for on the server of a plan's workload.
+    fn preset(&self, _raw: &RawPlan, preset: Preset) -> Result<PresetFacts, WorldError> {
+        Err(WorldError::usage(NoServers { preset, world: self.kind() }))
+    }
 
     /// Why a cell is not possible; nothing is changed to find out.
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal>;
@@ -34,6 +39,17 @@ pub trait World {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Box<dyn Session + 'a>, WorldError>;
+}
+
+/// A preset in a world without servers.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "preset {preset} asks a database server what it can do, and the {world} world has a model of one: \
+     name the variables that the model has (--variable innodb_io_capacity=200,2000)"
+)]
+struct NoServers {
+    preset: Preset,
+    world: WorldKind,
 }
 
 /// A world that is ready for the trials of one plan. It owns everything that was made or changed.

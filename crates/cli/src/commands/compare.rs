@@ -48,6 +48,10 @@ pub struct OutputFlags {
 impl CompareArgs {
     /// Compares.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if self.comparison.lists_presets() {
+            say::result(&report::presets(crate::WIDTH))?;
+            return Ok(Exit::Done);
+        }
         let stop = interrupt::flag()?;
         settle_pending()?;
         let (plan, world) = plan::resolve(&self.comparison)?;

@@ -83,6 +83,7 @@ mod tests {
             "io_priority",
             "engine",
             "server.innodb_io_capacity",
+            "variables",
             "placebo",
             "workload",
             "pattern",
@@ -98,6 +99,7 @@ mod tests {
             Factor::AsyncDepth | Factor::Tunable { .. } => (),
             Factor::WbtLatUsec | Factor::ReadAheadKb => (),
             Factor::Sync | Factor::IoPriority | Factor::Engine | Factor::Variable { .. } => (),
+            Factor::Variables => (),
             Factor::Placebo | Factor::Workload | Factor::Pattern | Factor::BlockSize => (),
             Factor::Clients | Factor::Depth | Factor::Rate | Factor::Background => (),
             Factor::Without => (),
@@ -150,6 +152,11 @@ mod tests {
         assert_explained(plan::Mechanism::ALL.map(|mechanism| mechanism.to_string()));
         let modes = ["buffered", "direct", "osync", "odsync", "fsync", "fdatasync", "direct+fsync"];
         assert_explained(owned(modes));
+    }
+
+    #[test]
+    fn every_preset_is_explained() {
+        assert_explained(workload::Preset::ALL.iter().map(ToString::to_string));
     }
 
     #[test]

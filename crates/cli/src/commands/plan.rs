@@ -6,8 +6,9 @@ use crate::{
     say,
 };
 use clap::Args;
-use plan::Plan;
+use plan::{Plan, RawPlan};
 use runner::{Options, Target, World};
+use workload::Preset;
 
 /// The flags of `plan`.
 #[derive(Debug, Args)]
@@ -22,6 +23,10 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Prints the plan; changes nothing.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if self.comparison.lists_presets() {
+            say::result(&report::presets(crate::WIDTH))?;
+            return Ok(Exit::Done);
+        }
         let (plan, world) = resolve(&self.comparison)?;
         if self.json {
             say::json(&plan)?;
@@ -51,11 +56,20 @@ pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)
         replay.file = std::path::absolute(&replay.file)?.to_string_lossy().into_owned();
     }
     let world = target.open(&options)?;
+    if let Some(preset) = raw.preset {
+        raw = raw_with(preset, raw, world.as_ref())?;
+    }
     let offer = world.offer()?;
     let plan = raw
         .resolve(&offer, &|plan, cell| world.refuse(plan, cell))
         .map_err(|error| Usage(error.to_string()))?;
     Ok((plan, world))
+}
+
+/// The plan with what a preset stands for on its server.
+fn raw_with(preset: Preset, raw: RawPlan, world: &dyn World) -> anyhow::Result<RawPlan> {
+    let facts = world.preset(&raw, preset)?;
+    Ok(raw.with_preset(&facts))
 }
 
 /// What is shown of Spindle where nothing is named and nothing can be measured.

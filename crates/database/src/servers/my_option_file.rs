@@ -116,7 +116,8 @@ pub fn check_value(
     let Ok(ended) = command.output() else { return Ok(()) };
     let said = String::from_utf8_lossy(&ended.stderr);
     let complaint = said.lines().find(|line| {
-        line.contains("[ERROR]") || (line.contains("[Warning]") && line.contains("adjusted"))
+        let warns = |of: &str| line.contains("[Warning]") && line.contains(of);
+        line.contains("[ERROR]") || warns("adjusted") || warns("ignoring option")
     });
     let complaint = match (complaint, ended.status.success()) {
         (None, true) => return Ok(()),

@@ -151,6 +151,19 @@ fn refused(code: u16, message: &str) -> SqlError {
     }
 }
 
+/// A variable's value as SET takes it: numbers bare, sizes in bytes, all else quoted.
+fn literal(value: &str) -> String {
+    let sized = || {
+        let size: units::Bytes = value.parse().ok()?;
+        value.ends_with(['k', 'K', 'm', 'M', 'g', 'G']).then(|| size.0.to_string())
+    };
+    match value.parse::<f64>() {
+        Ok(number) if number.is_finite() => value.to_owned(),
+        Ok(_) | Err(_) => sized()
+            .unwrap_or_else(|| format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))),
+    }
+}
+
 fn params(args: &[Arg<'_>]) -> Params {
     if args.is_empty() {
         return Params::Empty;
@@ -271,6 +284,10 @@ impl Session for MySqlSession {
         let names = quoted_list(names.iter().map(String::as_str));
         let ask = format!("SHOW GLOBAL VARIABLES WHERE variable_name IN ({names})");
         Ok(pairs(self.ask(&ask)?))
+    }
+
+    fn set_variable(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        self.script(&format!("SET GLOBAL {name} = {}", literal(value)))
     }
 
     fn tables(&mut self) -> Result<Vec<String>, SqlError> {

@@ -220,6 +220,20 @@ impl Session for PostgreSqlSession {
         Ok(pairs(self.ask(&ask)?))
     }
 
+    fn set_variable(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        let rows = self.ask(&format!("SELECT context FROM pg_settings WHERE name = '{name}'"))?;
+        let context = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+        // ALTER SYSTEM takes these, for the next start.
+        if matches!(context.as_str(), "postmaster" | "internal") {
+            return Err(SqlError::Refused(format!("its context in pg_settings is {context}")));
+        }
+        self.script(&format!("ALTER SYSTEM SET {name} = '{}'", value.replace('\'', "''")))
+    }
+
+    fn reload(&mut self) -> Result<(), SqlError> {
+        self.ask("SELECT pg_reload_conf()").map(drop)
+    }
+
     fn tables(&mut self) -> Result<Vec<String>, SqlError> {
         let rows = self.ask(
             "SELECT table_name FROM information_schema.tables \

@@ -1,8 +1,8 @@
 //! What a plan of database workloads must fit, and its defaults.
 
-use crate::{Factor, Level, LoadingPace, RawPlan, TRIAL_OVERHEAD};
+use crate::{Factor, Level, LoadingPace, RawPlan, Role, TRIAL_OVERHEAD};
 use units::{Bytes, Nanos};
-use workload::{DatabaseJob, DatabaseKind, WordError};
+use workload::{DatabaseJob, DatabaseKind, VariableSet, WordError};
 
 /// Clients when nothing is said.
 const DEFAULT_CLIENTS: u32 = 8;
@@ -36,10 +36,17 @@ impl RawPlan {
                 program.display()
             )));
         }
-        let variable = levels.iter().find(|(factor, _)| matches!(factor, Factor::Variable { .. }));
+        let of_server =
+            |factor: &Factor| matches!(factor, Factor::Variable { .. } | Factor::Variables);
+        let variable = levels.iter().find(|(factor, _)| of_server(factor));
         if databases.is_empty() {
             return match variable {
                 None => Ok(databases),
+                Some((Factor::Variables, _)) => Err(WordError::new(
+                    "variables are those of a database server, and no database workload is named: \
+                     add one, such as --workload oltp_read_write"
+                        .to_owned(),
+                )),
                 Some((factor, _)) => Err(WordError::new(format!(
                     "{factor} is a variable of a database server, and no database workload is \
                      named: add one, such as --workload oltp_read_write"
@@ -52,6 +59,7 @@ impl RawPlan {
                  leave one of them out"
             )));
         }
+        named_once(levels)?;
         let twice = |what: &str| {
             WordError::new(format!(
                 "{what} are named in the workload and beside it: name them in one place"
@@ -71,6 +79,45 @@ impl RawPlan {
             ));
         }
         Ok(databases)
+    }
+
+    /// Whether cells are switched inside one running server: where that is asked for, and with a preset
+    /// where it can be.
+    pub(super) fn alternates(
+        &self,
+        levels: &[(Factor, Vec<Level>)],
+        databases: &[DatabaseJob],
+    ) -> Result<bool, WordError> {
+        if !self.alternate.unwrap_or(self.preset_use.is_some()) {
+            return Ok(false);
+        }
+        let of_servers = |factor: &Factor| {
+            matches!(
+                factor,
+                Factor::Variable { .. }
+                    | Factor::Variables
+                    | Factor::Placebo
+                    | Factor::Clients
+                    | Factor::Rate
+            ) || factor.role() == Role::HostSetting
+        };
+        let needs_its_own = levels.iter().map(|(factor, _)| factor).find(|it| !of_servers(it));
+        let problem = if databases.is_empty() {
+            Some("no database workload is named: add one, such as --workload tpcc".to_owned())
+        } else if !databases.iter().all(|database| database.server.is_private()) {
+            Some("Spindle did not start the server, and does not set its variables".to_owned())
+        } else {
+            needs_its_own.map(|factor| {
+                format!("another level of {factor} needs a server on data of its own")
+            })
+        };
+        match problem {
+            None => Ok(true),
+            Some(problem) if self.alternate == Some(true) => Err(WordError::new(format!(
+                "alternate switches cells inside one running server, and {problem}"
+            ))),
+            Some(_) => Ok(false),
+        }
     }
 
     /// The first thing named that only a block workload has.
@@ -102,6 +149,23 @@ impl RawPlan {
             .map(ToString::to_string)
             .or_else(|| named.into_iter().find(|(is, _)| *is).map(|(_, name)| name.to_owned()))
     }
+}
+
+/// A variable that is set by itself cannot be set together with others too.
+fn named_once(levels: &[(Factor, Vec<Level>)]) -> Result<(), WordError> {
+    let sets = levels.iter().filter(|(factor, _)| *factor == Factor::Variables);
+    for Level(text) in sets.flat_map(|(_, all)| all) {
+        let set: VariableSet = text.parse()?;
+        for name in set.variables.keys() {
+            let factor = Factor::Variable { name: name.clone() };
+            if levels.iter().any(|(other, _)| *other == factor) {
+                return Err(WordError::new(format!(
+                    "{name} is named by itself and in variables '{text}': name it in one place"
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How many clients there are when nothing is said: one inserts, more do the rest.

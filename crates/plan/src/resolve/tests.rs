@@ -1,5 +1,5 @@
 use super::*;
-use crate::{LoadingPace, RawLevel};
+use crate::{LoadingPace, RawLevel, SizeLimit};
 
 fn level(text: &str) -> Level {
     Level(text.to_owned())
@@ -24,6 +24,7 @@ fn offer() -> Offer {
         default_size: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
         databases: LoadingPace::default(),
+        atomic_write: None,
     }
 }
 

@@ -1,10 +1,28 @@
 //! What a comparison comes to.
 
+use super::loss::losses;
 use crate::words;
-use analysis::{Choice, Decision, Group, KeepReason, Metric};
+use analysis::{Choice, Decision, Group, KeepReason, LessDurable, Metric};
 
-/// A decision in a sentence.
+/// A decision in a sentence; in another, what is faster and can lose more.
 pub(crate) fn decision(group: &Group, decision: &Decision) -> String {
+    let choice = choice(group, decision);
+    let risk = decision.less_durable.and_then(|less| risk(group, less));
+    risk.map_or(choice.clone(), |risk| format!("{choice} {risk}"))
+}
+
+fn risk(group: &Group, less: LessDurable) -> Option<String> {
+    let cell = group.cells.iter().find(|cell| cell.summary.cell == less.cell)?;
+    let change = cell.comparison(less.metric).map(words::change).unwrap_or_default();
+    let (phrase, name) = (&cell.summary.phrase, words::metric_name(less.metric));
+    let lost = losses(&cell.summary.losses).join("; or ");
+    Some(format!(
+        "{phrase} is better ({name} {change}) and can lose {lost}. It is no recommendation: take it only \
+         if you can afford that loss."
+    ))
+}
+
+fn choice(group: &Group, decision: &Decision) -> String {
     let baseline = &group.baseline.phrase;
     match decision.choice {
         Choice::Take(metric) => take(group, decision, metric),
@@ -24,6 +42,9 @@ pub(crate) fn decision(group: &Group, decision: &Decision) -> String {
         Choice::Keep(KeepReason::Open) => format!(
             "Keep {baseline}: nothing is shown to be better; more rounds could settle what is open."
         ),
+        Choice::Keep(KeepReason::LessDurable) => {
+            format!("Keep {baseline}: what is better can lose what {baseline} cannot.")
+        }
         Choice::Keep(KeepReason::NothingBetter) => format!("Keep {baseline}: nothing is better."),
     }
 }

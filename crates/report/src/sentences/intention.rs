@@ -46,6 +46,11 @@ pub(crate) fn intention(intention: &Intention) -> String {
                 settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
             format!("configure {server} with {}", each.join(" "))
         }
+        Intention::Alternate => {
+            "keep one server running and switch its variables between trials, if it \
+             lets all that differ be changed while it runs; its data then go on from trial to trial"
+                .to_owned()
+        }
         Intention::ChangeSettings { factors, device } => {
             let names: Vec<String> = factors.iter().map(ToString::to_string).collect();
             format!(

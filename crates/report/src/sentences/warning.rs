@@ -1,6 +1,6 @@
 //! Warnings of trials.
 
-use record::{JobRole, Warning};
+use record::{JobRole, NotAlternated, Warning};
 use std::collections::BTreeMap;
 
 /// A warning in a sentence, without a full stop.
@@ -82,6 +82,19 @@ pub(crate) fn warning(warning: &Warning) -> String {
              load is unknown"
                 .to_owned()
         }
+        Warning::DataGoOn { .. } => {
+            "cells were switched inside one running server: its data and caches are what earlier trials \
+             left"
+                .to_owned()
+        }
+        Warning::NotAlternated { variable, cause } => format!(
+            "each trial got a server on fresh data, because cells cannot be switched inside one that \
+             runs: {}",
+            not_alternated(variable, cause)
+        ),
+        Warning::AnotherValue { variable, wanted, took } => {
+            format!("the server was started with {variable}={wanted} and made it {took}")
+        }
         Warning::EmulatorHostBusy { idle_percent } => format!(
             "the host's CPUs were only {idle_percent:.0} % idle: they, more than the model, may have \
              set these figures (the model's own times were kept)"
@@ -92,6 +105,19 @@ pub(crate) fn warning(warning: &Warning) -> String {
                 .to_owned()
         }
         Warning::Recorded { text } => text.clone(),
+    }
+}
+
+fn not_alternated(variable: &str, cause: &NotAlternated) -> String {
+    match cause {
+        NotAlternated::Refused { words } => {
+            format!("it does not change {variable} while it runs ({words})")
+        }
+        NotAlternated::TookAnother { wanted, took } => {
+            format!("it made {took} of {variable}={wanted}")
+        }
+        NotAlternated::MadeWith => format!("data are made with {variable}"),
+        NotAlternated::Unnamed => format!("not every cell names {variable}"),
     }
 }
 

@@ -13,10 +13,14 @@ use device::{Profile, profile};
 use emulate::{DataPlace, EmulateError, Emulation, SERVER_VERB, Transport, Wanted};
 use host::{Changes, Host};
 use pacing::Pacing;
-use plan::{Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, Refusal, SizeLimit};
+use plan::{
+    Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, PresetFacts, RawPlan, Refusal,
+    SizeLimit,
+};
 use record::{Caveat, Environment, Measurement, TrialId, VoidReason, WorldKind};
 use std::{rc::Rc, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
+use workload::Preset;
 
 /// The size of a filesystem's file when no size is named: it is laid out, a raw device is not.
 const DEFAULT_FILE: Bytes = Bytes::from_gib(1);
@@ -231,6 +235,10 @@ impl World for EmulatedWorld {
             offer.size_limit = Some((limit, why));
         }
         Ok(offer)
+    }
+
+    fn preset(&self, raw: &RawPlan, preset: Preset) -> Result<PresetFacts, WorldError> {
+        self.host.preset(raw, preset)
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal> {

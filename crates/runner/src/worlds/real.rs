@@ -12,7 +12,7 @@ pub(super) use session::RealSession;
 use crate::{Options, Session, Watcher, World, WorldError};
 use databases::Servers;
 use host::{Host, TargetKind};
-use plan::{Cell, Intention, LoadingPace, Offer, Plan, Refusal};
+use plan::{Cell, Intention, LoadingPace, Offer, Plan, PresetFacts, RawPlan, Refusal};
 use record::{Environment, WorldKind};
 use std::{
     path::{Path, PathBuf},
@@ -20,6 +20,7 @@ use std::{
     sync::atomic::AtomicBool,
 };
 use units::{Bytes, Nanos};
+use workload::Preset;
 
 /// This host's storage.
 pub struct RealWorld {
@@ -102,6 +103,7 @@ impl RealTarget {
         offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
         offer.databases = DATABASES;
+        offer.atomic_write = databases::atomic_max(self);
         let (limit, why) = describe::size_limit(self)?;
         offer.default_size = match self.chain.kind {
             // A small device is used whole.
@@ -110,6 +112,11 @@ impl RealTarget {
         };
         offer.size_limit = Some((limit, why));
         Ok(offer)
+    }
+
+    /// What a preset stands for on the plan's server and this storage.
+    pub fn preset(&self, raw: &RawPlan, preset: Preset) -> Result<PresetFacts, WorldError> {
+        databases::preset_facts(self, raw, preset)
     }
 
     /// Why a cell is not possible.
@@ -149,6 +156,10 @@ impl World for RealWorld {
 
     fn offer(&self) -> Result<Offer, WorldError> {
         self.target.offer()
+    }
+
+    fn preset(&self, raw: &RawPlan, preset: Preset) -> Result<PresetFacts, WorldError> {
+        self.target.preset(raw, preset)
     }
 
     fn refuse(&self, plan: &Plan, cell: &Cell) -> Option<Refusal> {

@@ -372,6 +372,9 @@ mod tests {
         fn variables(&mut self, _: &[String]) -> Result<Vec<(String, String)>, SqlError> {
             Ok(Vec::new())
         }
+        fn set_variable(&mut self, _: &str, _: &str) -> Result<(), SqlError> {
+            Ok(())
+        }
         fn tables(&mut self) -> Result<Vec<String>, SqlError> {
             Ok(Vec::new())
         }

@@ -1,15 +1,20 @@
 //! Databases on the storage under test: their data loaded once and copied fresh for each trial, their
 //! server started and ended with it.
 
+mod alternation;
+mod presets;
 mod servers;
+mod trial_server;
 
+pub use presets::{atomic_max, facts as preset_facts};
 pub use servers::{Servers, intentions, recorded, refuse};
 
 use super::{RealTarget, counters::Sampling, stage::Stage};
 use crate::{Watcher, WorldError};
+use alternation::Alternation;
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
-    SqlError, check_data, copy_data, flush_data, warm_data,
+    SqlError, copy_data, flush_data, warm_data,
 };
 use host::{Changes, PageCacheBound};
 use plan::{Cell, Plan};
@@ -21,6 +26,7 @@ use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
+use trial_server::{TrialServer, another_values};
 use workload::{DatabaseJob, StorageEngine, Workload};
 
 /// Loaded data, and the server of the trial under way.
@@ -36,13 +42,8 @@ pub struct Databases {
     applied: Vec<(String, String)>,
     /// Servers started so far: each has a log of its own.
     started: u32,
-}
-
-struct TrialServer {
-    /// `None` for a server that Spindle did not start.
-    programs: Option<Programs>,
-    running: Running,
-    place: Place,
+    /// Where cells are to be switched inside one running server.
+    alternation: Option<Alternation>,
 }
 
 impl Databases {
@@ -65,12 +66,13 @@ impl Databases {
             trial: None,
             applied: Vec::new(),
             started: 0,
+            alternation: Alternation::of(plan),
         };
         let folder = changes.scratch_folder(&kept_folder(target)).map_err(WorldError::fatal)?.path;
         for cell in &plan.cells {
             let (workload, _) = plan.workload_of(cell).map_err(WorldError::fatal)?;
             let Some(job) = workload.database.clone() else { continue };
-            let loaded = match servers::programs(target, plan, &job.server) {
+            let loaded = match servers::programs(target, servers::program_of(plan), &job.server) {
                 Ok(Some(programs)) => {
                     let key = key(&programs, &workload, &job)?;
                     if databases.kept.contains_key(&key) {
@@ -126,7 +128,8 @@ impl Databases {
         Ok(())
     }
 
-    /// Starts a trial's server on a fresh copy of its data in `folder`.
+    /// Makes a trial's server ready: one that runs already is switched, else one is started on a fresh
+    /// copy of its data in `folder`.
     pub fn begin(
         &mut self,
         target: &RealTarget,
@@ -135,11 +138,20 @@ impl Databases {
         folder: &Path,
         bound: Option<&PageCacheBound>,
     ) -> Result<(), WorldError> {
-        self.end(changes)?;
         let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
+        if self.runs_on() {
+            return self.switch(changes, &workload);
+        }
+        self.end(changes)?;
         let Some(job) = &workload.database else { return Ok(()) };
-        let Some(programs) = servers::programs(target, plan, &job.server).map_err(explain)? else {
+        let Some(programs) =
+            servers::programs(target, servers::program_of(plan), &job.server).map_err(explain)?
+        else {
             return self.begin_foreign(job);
+        };
+        let clients = match plan.alternate {
+            true => alternation::clients_max(plan),
+            false => workload.clients(),
         };
         let key = key(&programs, &workload, job)?;
         let nothing = || WorldError::fatal(format!("{key} was not loaded"));
@@ -152,7 +164,7 @@ impl Databases {
             if job.warm {
                 warm(&place.data, bound)?;
             }
-            let settings = programs.settings(job, workload.clients(), &workload.variables);
+            let settings = programs.settings(job, clients, &workload.variables);
             programs.start(changes, &place, &settings, &AtomicBool::new(false))
         };
         let running = match start() {
@@ -170,15 +182,50 @@ impl Databases {
             _ => Ok(()),
         };
         let names: Vec<String> = programs
-            .settings(job, workload.clients(), &workload.variables)
+            .settings(job, clients, &workload.variables)
             .into_iter()
             .map(|(name, _)| name)
             .chain(READ_BACK.map(str::to_owned))
             .collect();
-        let applied = running.variables(&names);
-        self.trial = Some(TrialServer { programs: Some(programs), running, place });
+        let asked = match &mut self.alternation {
+            Some(alternation) => alternation.ask(plan, &workload, &programs, &running),
+            None => Ok(()),
+        };
+        let changed = self.alternation.as_ref().is_some_and(Alternation::was_tried_in_vain);
+        self.trial = Some(TrialServer { programs: Some(programs), running, place, names });
         joined.map_err(WorldError::trial)?;
-        self.applied = applied.map_err(WorldError::trial)?;
+        asked.map_err(WorldError::trial)?;
+        if changed {
+            // What was tried may have left something changed.
+            return self.begin(target, changes, (plan, cell), folder, bound);
+        }
+        self.read_back()
+    }
+
+    /// Whether the server of the last trial goes on to the next.
+    fn runs_on(&mut self) -> bool {
+        let possible = self.alternation.as_ref().is_some_and(Alternation::is_possible);
+        possible && self.trial.as_mut().is_some_and(|trial| trial.running.ended().is_none())
+    }
+
+    /// Makes the variables of the running server those of a cell.
+    fn switch(&mut self, changes: &mut Changes, workload: &Workload) -> Result<(), WorldError> {
+        let (Some(alternation), Some(trial)) = (&self.alternation, &self.trial) else {
+            return Ok(());
+        };
+        match trial.running.switch(&alternation.wanted(workload)) {
+            Ok(()) => self.read_back(),
+            Err(error) => {
+                self.end(changes)?;
+                Err(WorldError::trial(error))
+            }
+        }
+    }
+
+    /// Notes what the trial's server says of its variables.
+    fn read_back(&mut self) -> Result<(), WorldError> {
+        let Some(trial) = &self.trial else { return Ok(()) };
+        self.applied = trial.running.variables(&trial.names).map_err(WorldError::trial)?;
         self.applied.retain(|(name, _)| !name.ends_with("wsrep_on"));
         Ok(())
     }
@@ -196,13 +243,16 @@ impl Databases {
             | SqlError::Lost(_) => WorldError::trial(error),
         })?;
         let place = Place { data: PathBuf::new(), run: self.run.clone() };
-        self.trial = Some(TrialServer { programs: None, running, place });
+        self.trial = Some(TrialServer { programs: None, running, place, names });
         Ok(())
     }
 
-    /// What the trial's server says its variables are.
-    pub fn settings(&self) -> &[(String, String)] {
-        &self.applied
+    /// What the trial's server says its variables are: of one that runs on from cell to cell, now.
+    pub fn settings(&mut self) -> Result<&[(String, String)], WorldError> {
+        if self.runs_on() {
+            self.read_back()?;
+        }
+        Ok(&self.applied)
     }
 
     /// Runs the load on the trial's server.
@@ -259,13 +309,26 @@ impl Databases {
         if trial.programs.is_none() {
             measurement.warnings.push(Warning::ForeignServer);
         }
+        measurement.warnings.extend(another_values(trial.running.name, &workload, &self.applied));
+        if let Some(alternation) = &mut self.alternation {
+            measurement.warnings.extend(alternation.warning());
+            alternation.measured();
+        }
         Ok(measurement)
+    }
+
+    /// Ends the trial's server, unless the next trial goes on with it.
+    pub fn end_unless_kept(&mut self, changes: &mut Changes) -> Result<(), WorldError> {
+        match self.runs_on() {
+            true => Ok(()),
+            false => self.end(changes),
+        }
     }
 
     /// Ends the trial's server and removes its data.
     pub fn end(&mut self, changes: &mut Changes) -> Result<(), WorldError> {
         let Some(trial) = self.trial.take() else { return Ok(()) };
-        let TrialServer { programs, running, place } = trial;
+        let TrialServer { programs, running, place, .. } = trial;
         if let Some(programs) = programs {
             programs.end(changes, running, false).map_err(explain)?;
             remove(&place.data)?;
@@ -297,65 +360,6 @@ const READ_BACK: [&str; 10] = [
     "wal_segment_size",
     "server_version",
 ];
-
-impl TrialServer {
-    /// Why a trial does not count, in the server's own words where it has any.
-    fn why(&mut self, error: DatabaseError) -> WorldError {
-        let DatabaseError::Void(told) = error else { return trial(error) };
-        // A server that was killed is seen by its clients first.
-        let mut ended = None;
-        for _ in 0..40 {
-            ended = self.running.ended();
-            if ended.is_some() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(25));
-        }
-        let words = self.running.words();
-        void(match (ended, self.running.trouble()) {
-            (Some(how), _) => format!(
-                "the server ended ({how}), and a client got: {told}; the server's last words: {words}"
-            ),
-            (None, Some(trouble)) => format!("{told}; the server says: {trouble}"),
-            (None, None) => told,
-        })
-    }
-
-    /// What must hold after a trial.
-    fn check(
-        &mut self,
-        job: &DatabaseJob,
-        measurement: &mut Measurement,
-    ) -> Result<(), WorldError> {
-        if let Some(how) = self.running.ended() {
-            let words = self.running.words();
-            return Err(void(format!(
-                "the server ended ({how}) during the trial; its last words: {words}"
-            )));
-        }
-        if let Some(trouble) = self.running.trouble() {
-            return Err(void(format!("the server's log tells of trouble: {trouble}")));
-        }
-        let checks = check_data(job, &self.running.endpoint).map_err(|error| {
-            void(format!("the data could not be checked after the trial: {error}"))
-        })?;
-        let Some(transactions) = &mut measurement.transactions else { return Ok(()) };
-        transactions.checks.extend(checks);
-        let failed: Vec<String> = transactions
-            .checks
-            .iter()
-            .filter(|check| !check.holds)
-            .map(|check| format!("{} ({})", check.name, check.found))
-            .collect();
-        match failed.is_empty() {
-            true => Ok(()),
-            false => Err(void(format!(
-                "a check of the data failed after the trial: {}",
-                failed.join(", ")
-            ))),
-        }
-    }
-}
 
 /// Loads one private server's data.
 struct Loading<'a> {

@@ -124,7 +124,11 @@ impl<'a> RealSession<'a> {
         };
         let stage = self.stages.as_ref().and_then(Stages::current);
         let measured = databases.measure(&self.target, (plan, cell), stage, seed, stop, watcher);
-        let ended = databases.end(changes);
+        let ended = match &measured {
+            Ok(_) => databases.end_unless_kept(changes),
+            // What went wrong must not reach the next trial.
+            Err(_) => databases.end(changes),
+        };
         let mut measurement = measured?;
         ended?;
         measurement.warnings.extend(self.page_cache_bound());
@@ -171,7 +175,7 @@ impl Session for RealSession<'_> {
         };
         // The last trial's server uses what is now set anew.
         if let Some(databases) = &mut self.databases {
-            databases.end(changes)?;
+            databases.end_unless_kept(changes)?;
         }
         let filesystem = stage::filesystem_of(target, plan, cell);
         stages.enter(target, changes, plan, filesystem.as_ref())?;
@@ -197,7 +201,9 @@ impl Session for RealSession<'_> {
             let values = folder.read_all();
             all.extend(values.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
         }
-        all.extend(self.databases.iter().flat_map(Databases::settings).cloned());
+        if let Some(databases) = &mut self.databases {
+            all.extend(databases.settings()?.iter().cloned());
+        }
         Ok(all)
     }
 

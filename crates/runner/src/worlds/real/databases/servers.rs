@@ -4,7 +4,12 @@
 use super::super::RealTarget;
 use database::{Catalog, Claim, DatabaseError, Programs, Settings, Shape, Sizes, VariableError};
 use plan::{Intention, Plan, Refusal};
-use std::{cell::RefCell, collections::BTreeMap, path::PathBuf, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 use units::Bytes;
 use workload::{DatabaseJob, Server, StorageEngine, Workload};
 
@@ -25,17 +30,17 @@ struct Found {
 
 impl Servers {
     /// The programs of a plan's private server and its variables; `None` for a server that runs already.
-    fn find(
+    pub(super) fn find(
         &self,
         target: &RealTarget,
-        plan: &Plan,
+        program: Option<&Path>,
         server: &Server,
     ) -> Result<Option<Rc<(Programs, Catalog)>>, Refusal> {
         let mut all = self.found.borrow_mut();
         let found = all
             .entry(server.to_string())
             .or_insert_with(|| {
-                find(target, plan, server).map_err(|error| Refusal::Server {
+                find(target, program, server).map_err(|error| Refusal::Server {
                     server: server.to_string(),
                     message: error.to_string(),
                 })
@@ -45,7 +50,7 @@ impl Servers {
     }
 
     /// Whether a server would take a value; each is asked once.
-    fn check_value(
+    pub(super) fn check_value(
         &self,
         programs: &Programs,
         name: &str,
@@ -64,15 +69,24 @@ impl Servers {
         workload: &Workload,
     ) -> Option<(String, Settings)> {
         let job = workload.database.as_ref()?;
-        let found = self.find(target, plan, &job.server).ok()??;
+        let found = self.find(target, program_of(plan), &job.server).ok()??;
         let (programs, _) = &*found;
         let settings = programs.settings(job, workload.clients(), &workload.variables);
         Some((programs.name().to_owned(), settings))
     }
 }
 
-fn find(target: &RealTarget, plan: &Plan, server: &Server) -> Result<Found, DatabaseError> {
-    let private = match programs(target, plan, server)? {
+/// The server program that a plan names.
+pub(super) fn program_of(plan: &Plan) -> Option<&Path> {
+    plan.workload.server_program.as_deref()
+}
+
+fn find(
+    target: &RealTarget,
+    program: Option<&Path>,
+    server: &Server,
+) -> Result<Found, DatabaseError> {
+    let private = match programs(target, program, server)? {
         Some(programs) => {
             let catalog = programs.catalog()?;
             Some(Rc::new((programs, catalog)))
@@ -88,10 +102,9 @@ fn find(target: &RealTarget, plan: &Plan, server: &Server) -> Result<Found, Data
 /// The programs of a private server; `None` for a server that runs already.
 pub(super) fn programs(
     target: &RealTarget,
-    plan: &Plan,
+    program: Option<&Path>,
     server: &Server,
 ) -> Result<Option<Programs>, DatabaseError> {
-    let program = plan.workload.server_program.as_deref();
     let kind = server.private();
     kind.map(|kind| Programs::find(&target.host, kind, program)).transpose()
 }
@@ -122,7 +135,7 @@ fn check(
 /// Why a cell's database cannot be run here.
 pub fn refuse(target: &RealTarget, plan: &Plan, workload: &Workload) -> Option<Refusal> {
     let job = workload.database.as_ref()?;
-    let found = match target.servers.find(target, plan, &job.server) {
+    let found = match target.servers.find(target, program_of(plan), &job.server) {
         Ok(Some(found)) => found,
         Ok(None) => {
             return match workload.variables.keys().next() {
@@ -176,7 +189,7 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
     for database in plan.databases() {
         let data = Shape::of(&database, StorageEngine::InnoDb).key();
         let size = database.data_size();
-        let found = target.servers.find(target, plan, &database.server).ok().flatten();
+        let found = target.servers.find(target, program_of(plan), &database.server).ok().flatten();
         all.push(match found {
             Some(found) => {
                 let server = found.0.title().to_owned();
@@ -185,6 +198,7 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
             None => Intention::LoadForeign { database, data, size },
         });
     }
+    all.extend(plan.alternate.then_some(Intention::Alternate));
     let first = plan.cells.first().and_then(|cell| plan.workload_of(cell).ok());
     let configured =
         first.and_then(|(workload, _)| target.servers.settings(target, plan, &workload));

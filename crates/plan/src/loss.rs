@@ -1,0 +1,186 @@
+//! What a server's settings can lose of what it said is safe.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use units::Bytes;
+use workload::Dialect;
+
+/// Something that can be lost though the server said that it is safe. Data alone: `report` has the
+/// words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "loss", rename_all = "snake_case")]
+pub enum Loss {
+    /// All data: nothing is flushed.
+    Everything {
+        /// The variable that says so.
+        variable: String,
+    },
+    /// Pages, when power fails while they are written: a torn page cannot be repaired.
+    TornPages,
+    /// The same, unless writes are atomic: the kernel promises that here for writes that ask for it.
+    TornPagesUnlessAsked,
+    /// Pages, as with [`Loss::TornPages`]; the server notices, and cannot repair them.
+    TornPagesNoticed,
+    /// What data files hold, when power fails: they are not flushed before their log goes.
+    DataFiles,
+    /// What a file grew by, when power fails.
+    FileGrowth,
+    /// The last commits, when the server crashes.
+    CommitsAtCrash(Window),
+    /// The last commits, when the operating system crashes or power fails.
+    CommitsAtPowerFailure(Window),
+    /// The last events of the binary log, when the operating system crashes or power fails.
+    Binlog {
+        /// At most so many groups of commits; none where the operating system decides.
+        groups: Option<u64>,
+    },
+    /// Completed writes, when power fails: the filesystem is mounted without barriers or the like.
+    Mount {
+        /// The option.
+        option: String,
+    },
+}
+
+/// How far back commits can be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Window {
+    /// InnoDB flushes its log every innodb_flush_log_at_timeout seconds (1), not exactly.
+    LogTimeout,
+    /// PostgreSQL's WAL writer takes up to three times wal_writer_delay (200 ms).
+    WalWriter,
+}
+
+/// What a server with these variables can lose. What it does without them loses nothing: Spindle pins
+/// that. `atomic` is the largest write that is atomic when asked for.
+pub fn losses(
+    dialect: Dialect,
+    variables: &BTreeMap<String, String>,
+    atomic: Option<Bytes>,
+) -> BTreeSet<Loss> {
+    let value = |name: &str| variables.get(name).map(|value| value.to_ascii_lowercase());
+    let is = |name: &str, words: &[&str]| value(name).is_some_and(|it| words.contains(&&*it));
+    let off = |name: &str| is(name, OFF);
+    let torn = |page: Bytes| match atomic.is_some_and(|max| max >= page) {
+        true => Loss::TornPagesUnlessAsked,
+        false => Loss::TornPages,
+    };
+    let mut all = BTreeSet::new();
+    match dialect {
+        Dialect::MySql => {
+            if is("innodb_flush_log_at_trx_commit", &["0", "2"]) {
+                all.insert(Loss::CommitsAtPowerFailure(Window::LogTimeout));
+            }
+            if off("innodb_flush_log_at_trx_commit") {
+                all.insert(Loss::CommitsAtCrash(Window::LogTimeout));
+            }
+            let page = value("innodb_page_size").and_then(|text| text.parse().ok());
+            if off("innodb_doublewrite") {
+                all.insert(torn(page.unwrap_or(Bytes::from_kib(16))));
+            }
+            if is("innodb_doublewrite", &["detect_only"]) {
+                all.insert(Loss::TornPagesNoticed);
+            }
+            if is("innodb_doublewrite", &["fast"]) {
+                all.insert(Loss::DataFiles);
+            }
+            if is("innodb_flush_method", &["o_direct_no_fsync"]) {
+                all.insert(Loss::FileGrowth);
+            }
+            if is("innodb_flush_method", &["nosync", "littlesync"]) {
+                all.insert(Loss::Everything { variable: "innodb_flush_method".to_owned() });
+            }
+            all.extend(binlog(variables));
+        }
+        Dialect::PostgreSql => {
+            if off("fsync") {
+                all.insert(Loss::Everything { variable: "fsync".to_owned() });
+            }
+            if off("full_page_writes") {
+                all.insert(torn(Bytes::from_kib(8)));
+            }
+            if off("synchronous_commit") {
+                all.insert(Loss::CommitsAtCrash(Window::WalWriter));
+                all.insert(Loss::CommitsAtPowerFailure(Window::WalWriter));
+            }
+        }
+    }
+    all
+}
+
+const OFF: &[&str] = &["0", "off", "false", "no"];
+
+/// What the binary log can lose, where there is one.
+fn binlog(variables: &BTreeMap<String, String>) -> Option<Loss> {
+    let log = variables.get("log_bin")?.to_ascii_lowercase();
+    if OFF.contains(&&*log) {
+        return None;
+    }
+    // Spindle pins sync_binlog=0.
+    match variables.get("sync_binlog").map_or(Ok(0), |text| text.parse::<u64>()) {
+        Ok(1) => None,
+        Ok(0) | Err(_) => Some(Loss::Binlog { groups: None }),
+        Ok(groups) => Some(Loss::Binlog { groups: Some(groups) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(dialect: Dialect, pairs: &[(&str, &str)], atomic: Option<Bytes>) -> Vec<Loss> {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        losses(dialect, &pairs.iter().map(owned).collect(), atomic).into_iter().collect()
+    }
+
+    #[test]
+    fn durable_settings_lose_nothing() {
+        let innodb = [
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("innodb_doublewrite", "DETECT_AND_RECOVER"),
+            ("innodb_flush_method", "O_DSYNC"),
+            ("sync_binlog", "0"),
+        ];
+        assert_eq!(of(Dialect::MySql, &innodb, None), [], "without a binary log");
+        let postgresql = [("synchronous_commit", "on"), ("wal_sync_method", "open_sync")];
+        assert_eq!(of(Dialect::PostgreSql, &postgresql, None), []);
+    }
+
+    #[test]
+    fn what_loses_more_contains_what_loses_less() {
+        let level = |value| [("innodb_flush_log_at_trx_commit", value)];
+        let two = of(Dialect::MySql, &level("2"), None);
+        let zero = of(Dialect::MySql, &level("0"), None);
+        assert_eq!(two, [Loss::CommitsAtPowerFailure(Window::LogTimeout)]);
+        assert!(two.iter().all(|loss| zero.contains(loss)) && zero.len() == 2, "{zero:?}");
+        let off = of(Dialect::PostgreSql, &[("synchronous_commit", "off")], None);
+        assert_eq!(off.len(), 2);
+    }
+
+    #[test]
+    fn each_unsafe_level_is_known() {
+        let one = |dialect, name, value| of(dialect, &[(name, value)], None);
+        let mysql = |name, value| one(Dialect::MySql, name, value);
+        assert_eq!(mysql("innodb_doublewrite", "0"), [Loss::TornPages]);
+        assert_eq!(mysql("innodb_doublewrite", "DETECT_ONLY"), [Loss::TornPagesNoticed]);
+        assert_eq!(mysql("innodb_doublewrite", "fast"), [Loss::DataFiles]);
+        assert_eq!(mysql("innodb_flush_method", "O_DIRECT_NO_FSYNC"), [Loss::FileGrowth]);
+        assert!(matches!(mysql("innodb_flush_method", "nosync")[..], [Loss::Everything { .. }]));
+        assert!(matches!(one(Dialect::PostgreSql, "fsync", "off")[..], [Loss::Everything { .. }]));
+        let with_log = |sync| of(Dialect::MySql, &[("log_bin", "b"), ("sync_binlog", sync)], None);
+        assert_eq!(with_log("1"), []);
+        assert_eq!(with_log("0"), [Loss::Binlog { groups: None }]);
+        assert_eq!(with_log("100"), [Loss::Binlog { groups: Some(100) }]);
+    }
+
+    #[test]
+    fn a_promise_covers_pages_up_to_its_size() {
+        let off = [("innodb_doublewrite", "OFF")];
+        let of_page = |kib| of(Dialect::MySql, &off, Some(Bytes::from_kib(kib)));
+        assert_eq!(of_page(16), [Loss::TornPagesUnlessAsked]);
+        assert_eq!(of_page(8), [Loss::TornPages]);
+        let small = [("innodb_doublewrite", "OFF"), ("innodb_page_size", "4k")];
+        let promised = of(Dialect::MySql, &small, Some(Bytes::from_kib(8)));
+        assert_eq!(promised, [Loss::TornPagesUnlessAsked]);
+    }
+}

@@ -1,0 +1,99 @@
+//! The server of a trial: what it says when something is wrong, what must hold after the trial.
+
+use super::{trial, void};
+use crate::WorldError;
+use database::{DatabaseError, Place, Programs, Running, check_data, same_value};
+use record::{Measurement, Warning};
+use workload::{DatabaseJob, Workload};
+
+/// The server of a trial.
+pub struct TrialServer {
+    /// `None` for a server that Spindle did not start.
+    pub programs: Option<Programs>,
+    pub running: Running,
+    pub place: Place,
+    /// The variables that are read back.
+    pub names: Vec<String>,
+}
+
+impl TrialServer {
+    /// Why a trial does not count, in the server's own words where it has any.
+    pub fn why(&mut self, error: DatabaseError) -> WorldError {
+        let DatabaseError::Void(told) = error else { return trial(error) };
+        // A server that was killed is seen by its clients first.
+        let mut ended = None;
+        for _ in 0..40 {
+            ended = self.running.ended();
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(25));
+        }
+        let words = self.running.words();
+        void(match (ended, self.running.trouble()) {
+            (Some(how), _) => format!(
+                "the server ended ({how}), and a client got: {told}; the server's last words: {words}"
+            ),
+            (None, Some(trouble)) => format!("{told}; the server says: {trouble}"),
+            (None, None) => told,
+        })
+    }
+
+    /// What must hold after a trial.
+    pub fn check(
+        &mut self,
+        job: &DatabaseJob,
+        measurement: &mut Measurement,
+    ) -> Result<(), WorldError> {
+        if let Some(how) = self.running.ended() {
+            let words = self.running.words();
+            return Err(void(format!(
+                "the server ended ({how}) during the trial; its last words: {words}"
+            )));
+        }
+        if let Some(trouble) = self.running.trouble() {
+            return Err(void(format!("the server's log tells of trouble: {trouble}")));
+        }
+        let checks = check_data(job, &self.running.endpoint).map_err(|error| {
+            void(format!("the data could not be checked after the trial: {error}"))
+        })?;
+        let Some(transactions) = &mut measurement.transactions else { return Ok(()) };
+        transactions.checks.extend(checks);
+        let failed: Vec<String> = transactions
+            .checks
+            .iter()
+            .filter(|check| !check.holds)
+            .map(|check| format!("{} ({})", check.name, check.found))
+            .collect();
+        match failed.is_empty() {
+            true => Ok(()),
+            false => Err(void(format!(
+                "a check of the data failed after the trial: {}",
+                failed.join(", ")
+            ))),
+        }
+    }
+}
+
+/// Levels of variables of which a server made something else.
+pub fn another_values(
+    server: &str,
+    workload: &Workload,
+    applied: &[(String, String)],
+) -> Vec<Warning> {
+    let took = |name: &str| {
+        let name = format!("{server}.{}", name.to_lowercase());
+        applied.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    };
+    // The server shows whether there is a binary log, and takes its name.
+    let compared = workload.variables.iter().filter(|(name, _)| *name != "log_bin");
+    compared
+        .filter_map(|(name, wanted)| Some((name, wanted, took(name)?)))
+        .filter(|(_, wanted, took)| !same_value(wanted, took))
+        .map(|(name, wanted, took)| Warning::AnotherValue {
+            variable: name.clone(),
+            wanted: wanted.clone(),
+            took: took.clone(),
+        })
+        .collect()
+}
