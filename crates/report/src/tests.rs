@@ -211,3 +211,74 @@ fn a_missing_p99_has_its_reason() {
     let text = terminal(&run, &Analysis::of(&run), 80);
     assert!(text.contains("fewer than 200 operations"), "{text}");
 }
+
+/// A run on a database in which commits that do not wait are half as fast again.
+fn of_commits() -> Run {
+    let words = ["1", "2"].map(|it| RawLevel::Word(it.to_owned())).to_vec();
+    let raw = RawPlan {
+        target: Some("/var/lib/mysql".to_owned()),
+        workload: Some("oltp_write_only".parse().unwrap()),
+        factors: [("server.innodb_flush_log_at_trx_commit".to_owned(), words)].into(),
+        ..RawPlan::default()
+    };
+    let offer = Offer { default_size: Bytes::from_gib(1), ..Offer::default() };
+    let plan = raw.resolve(&offer, &|_, _| None).unwrap();
+    let mut trials = Vec::new();
+    for round in 0..12 {
+        for (cell, replica, iops) in [(0, 0, 1000.0), (0, 1, 1000.0), (1, 0, 1500.0)] {
+            let wobble = 1.0 + 0.004 * f64::from((round * 5 + replica * 3) % 7);
+            trials.push(trial(round, cell, replica, iops * wobble, 2.0));
+        }
+    }
+    Run { plan, trials, ..run(&[8]) }
+}
+
+#[test]
+fn what_can_lose_commits_is_told_and_not_recommended() {
+    let run = of_commits();
+    let text = terminal(&run, &Analysis::of(&run), 80);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "innodb_flush_log_at_trx_commit 2 can lose about a second of commits",
+        "Verdict: Keep server.innodb_flush_log_at_trx_commit 1: what is better can lose what",
+        "It is no recommendation",
+    ] {
+        assert!(flat.contains(words), "no '{words}' in {text}");
+    }
+    let advice = &json(&run, &Analysis::of(&run))["advice"][0];
+    assert_eq!((&advice["keep"], &advice["less_durable"]["cell"]), (&true.into(), &1.into()));
+    let plan = plan_text(&run.plan, WorldKind::Real, &[], 80);
+    assert!(plan.contains("innodb_flush_log_at_trx_commit 2 can lose"), "{plan}");
+}
+
+#[test]
+fn a_preset_is_shown_with_its_flags_and_what_it_leaves_out() {
+    let words = |text: &str| RawLevel::Word(text.to_owned());
+    let facts = plan::PresetFacts {
+        preset: workload::Preset::Aio,
+        server: "PostgreSQL 18.6".to_owned(),
+        fixed: [].into(),
+        sets: vec![
+            "default: io_method=worker+io_workers=3".parse().unwrap(),
+            "sync: io_method=sync+io_workers=3".parse().unwrap(),
+        ],
+        left_out: vec![plan::LeftOut {
+            set: "io_uring: io_method=io_uring".parse().unwrap(),
+            reason: plan::Refusal::Preset {
+                limit: workload::PresetLimit::IoUringDisabled { value: 2 },
+            },
+        }],
+    };
+    let raw = RawPlan {
+        target: Some("/srv".to_owned()),
+        workload: Some("oltp_read_only,server=postgresql".parse().unwrap()),
+        factors: [("variables".to_owned(), vec![words("mine: io_workers=9+io_method=worker")])]
+            .into(),
+        ..RawPlan::default()
+    };
+    let offer = Offer { default_size: Bytes::from_gib(1), ..Offer::default() };
+    let plan = raw.with_preset(&facts).resolve(&offer, &|_, _| None).unwrap();
+    assert!(plan.alternate, "where the server lets it");
+    insta::assert_snapshot!(plan_text(&plan, WorldKind::Real, &[Intention::Alternate], 80));
+}
