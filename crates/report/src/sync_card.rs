@@ -231,3 +231,115 @@ fn units(atomic: &AtomicWrites) -> String {
     });
     std::iter::once(said).chain(devices).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::{
+        AtomicDevice, Bus, CacheEvidence, CommitCost, DurableBy, NoFsync, NoFsyncReason,
+        NoFsyncVerdict, PowerLoss, PowerLossVerdict,
+    };
+
+    fn cell(method: SyncMethod, place: SyncPlace, size: u64, outcome: SyncOutcome) -> SyncCell {
+        SyncCell { method, place, size: Bytes(size), writers: 1, outcome }
+    }
+
+    fn figures(p50: Option<u64>, p99: Option<u64>) -> SyncOutcome {
+        let time = |micros: Option<u64>| micros.map(Nanos::from_micros);
+        let (p50, p99) = (time(p50), time(p99));
+        SyncOutcome::Measured(SyncFigures { writes: 7, p50, p99, ..SyncFigures::default() })
+    }
+
+    fn card() -> SyncCard {
+        use SyncMethod::*;
+        use SyncPlace::*;
+        let name = || "sda".to_owned();
+        let atomic = AtomicWrites {
+            target: AtomicUnits::None,
+            devices: vec![AtomicDevice { name: name(), unit_min: None, unit_max: None }],
+        };
+        SyncCard {
+            target: "/srv/mysql".into(),
+            kernel: "6.18.0".to_owned(),
+            filesystem: "ext4".to_owned(),
+            mount_point: "/srv".into(),
+            devices: vec![SyncDevice {
+                number: "8:0".parse().unwrap(),
+                name: name(),
+                bus: Bus::Sata,
+                model: Some("ST4000NM0035".to_owned()),
+                write_cache: Some("write back".to_owned()),
+                fua: Some(true),
+                rotational: None,
+                buffered_loop: false,
+                remote: false,
+                is_lowest: true,
+            }],
+            counted: None,
+            probe: None,
+            cells: vec![
+                cell(Fsync, InPlace, 512, figures(Some(999_600), None)),
+                cell(Fsync, InPlace, 4096, figures(Some(41), Some(12_340))),
+                cell(Fsync, Appended, 4096, figures(None, None)),
+                cell(Direct, InPlace, 512, SyncOutcome::TooSmallForDirect(Bytes(4096))),
+                cell(Direct, InPlace, 4096, SyncOutcome::Refused(22)),
+                cell(Direct, Appended, 4096, SyncOutcome::NoDirect),
+            ],
+            commit: CommitCost { in_place_1: Some(166.6), ..CommitCost::default() },
+            durable_by: DurableBy::Unknown,
+            power_loss: PowerLoss {
+                verdict: PowerLossVerdict::CannotBeTold,
+                evidence: vec![CacheEvidence::NoDirectWrites],
+            },
+            pages: [PageOwner::InnoDb, PageOwner::PostgreSql]
+                .map(|server| PageAnswer {
+                    server,
+                    size: server.page_size(),
+                    answer: atomic.answer(server.page_size()),
+                })
+                .into(),
+            atomic,
+            no_fsync: NoFsync {
+                verdict: NoFsyncVerdict::NotSafe,
+                reasons: vec![NoFsyncReason::VolatileCache {
+                    device: name(),
+                    looks_protected: false,
+                }],
+            },
+            took: Nanos::from_secs(90),
+        }
+    }
+
+    #[test]
+    fn what_has_no_figures_says_why() {
+        let text = sync_card(&card(), 80);
+        let line = |start: &str| {
+            let found = text.lines().find(|line| line.trim().starts_with(start));
+            found.unwrap_or_else(|| panic!("no line '{start}' in:\n{text}")).trim().to_owned()
+        };
+        let words =
+            |start: &str| line(start).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words("1 fsync"), ["1", "fsync", "1000/-", "0.041/12.3", "-/-"]);
+        assert!(line("1 direct ").ends_with("too small     refused no O_DIRECT"), "{text}");
+        assert_eq!(words("1 buffered"), ["1", "buffered", "-", "-", "-"]);
+        assert!(line("too small:").contains("4 KiB"), "{text}");
+        assert!(line("refused:").contains("Invalid argument"), "{text}");
+        assert!(line("no O_DIRECT:").contains("filesystem"), "{text}");
+        assert!(line("in place").contains("167/s by 1 writer, not measured by 4"), "{text}");
+        assert!(line("sda (8:0)").contains("write_cache write back, fua 1"), "{text}");
+        assert!(text.contains("Power loss: cannot be told"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn pages_with_different_answers_have_lines_of_their_own() {
+        let mut card = card();
+        let same = pages(&card);
+        assert!(
+            same.len() == 1 && same[0].starts_with("InnoDB page (16 KiB), PostgreSQL page (8 KiB)")
+        );
+        card.pages[1].answer = AtomicAnswer::ByDevice;
+        assert_eq!(pages(&card).len(), 2);
+        assert!(pages(&card)[1].contains("RWF_ATOMIC"));
+    }
+}
