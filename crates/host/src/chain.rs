@@ -1,10 +1,9 @@
-//! From a path to the devices that have a scheduler.
+//! From a path to the devices that have a scheduler: a tree, written from the top down.
 
 use crate::{
     BlockDevice, DeviceKind, DeviceNumber, DirectIo, Host, Mount,
     error::{Error, Result, io_error},
     mounts::{mount_of, mounts},
-    tree::block_node,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -27,6 +26,10 @@ pub struct Chain {
     /// The devices on which schedulers and queue settings act for this target, in order of
     /// `layers`. For a loop device both it and the device below its file.
     pub scheduled: Vec<DeviceNumber>,
+    /// Those of `scheduled` whose settings an experiment varies: on each way down the uppermost, which
+    /// decides what those below it see. Not a cache's, which other volumes may share.
+    #[serde(default)]
+    pub varied: Vec<DeviceNumber>,
     /// Why there is no device below the target; `None` when there is one.
     pub no_device: Option<NoDevice>,
     /// O_DIRECT on the target itself.
@@ -83,8 +86,25 @@ fn missing(path: &Path, source: std::io::Error) -> Error {
 pub struct Layer {
     /// How far below the target, from 0.
     pub depth: u32,
+    /// What it does for what stands on it, where that stands on several devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// What is there.
     pub what: LayerKind,
+}
+
+/// What one of several devices does for what stands on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A member of an array, a volume or a filesystem.
+    Member,
+    /// A way to the same medium.
+    Path,
+    /// What a cache stands before.
+    Backing,
+    /// The cache.
+    Cache,
 }
 
 /// A filesystem or a device.
@@ -125,56 +145,24 @@ impl Chain {
         let path = fs::canonicalize(target).map_err(|source| missing(target, source))?;
         let meta = fs::metadata(&path).map_err(io_error("look at", &path))?;
         let kind = TargetKind::of_metadata(&path, &meta)?;
-        let mut walk =
-            Walk { host, mounts: mounts(host)?, layers: Vec::new(), seen: BTreeSet::new() };
+        let mut walk = Walk::new(host)?;
         let mut no_device = None;
         if kind == TargetKind::BlockDevice {
-            walk.device(DeviceNumber::from_raw(meta.rdev()), 0)?;
+            walk.device(DeviceNumber::from_raw(meta.rdev()), Step::top())?;
         } else {
-            no_device = walk.filesystem(&path, DeviceNumber::from_raw(meta.dev()), 0)?;
+            no_device = walk.filesystem(&path, DeviceNumber::from_raw(meta.dev()), Step::top())?;
         }
         let direct_io = DirectIo::of(&path, mount_at(&walk.layers)).ok();
-        let mut chain = Chain {
-            target: path,
-            kind,
-            layers: walk.layers,
-            scheduled: Vec::new(),
-            no_device,
-            direct_io,
-        };
-        chain.scheduled = chain
-            .devices()
-            .filter(|device| {
-                device.has_scheduler() && !matches!(device.kind, DeviceKind::Partition { .. })
-            })
-            .map(|device| device.number)
-            .collect();
-        Ok(chain)
+        Ok(walk.chain(path, kind, no_device, direct_io))
     }
 
     /// The chain below a device named by its number.
     pub fn of_device(host: &Host, number: DeviceNumber) -> Result<Chain> {
-        let mut walk =
-            Walk { host, mounts: mounts(host)?, layers: Vec::new(), seen: BTreeSet::new() };
-        walk.device(number, 0)?;
-        let mut chain = Chain {
-            target: host
-                .path("/dev")
-                .join(host.device_folder(number)?.file_name().unwrap_or_default()),
-            kind: TargetKind::BlockDevice,
-            layers: walk.layers,
-            scheduled: Vec::new(),
-            no_device: None,
-            direct_io: None,
-        };
-        chain.scheduled = chain
-            .devices()
-            .filter(|device| {
-                device.has_scheduler() && !matches!(device.kind, DeviceKind::Partition { .. })
-            })
-            .map(|device| device.number)
-            .collect();
-        Ok(chain)
+        let mut walk = Walk::new(host)?;
+        walk.device(number, Step::top())?;
+        let name = host.device_folder(number)?;
+        let node = host.path("/dev").join(name.file_name().unwrap_or_default());
+        Ok(walk.chain(node, TargetKind::BlockDevice, None, None))
     }
 
     /// The block devices from the top down.
@@ -201,10 +189,25 @@ impl Chain {
         }
     }
 
-    /// The topmost device with a scheduler: the one whose settings an experiment varies.
+    /// The devices whose settings an experiment varies, from the top.
+    pub fn varied_devices(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.devices().filter(|device| self.varied.contains(&device.number))
+    }
+
+    /// The devices that stand on no other.
+    pub fn bottoms(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.layers.iter().enumerate().filter_map(|(place, layer)| match &layer.what {
+            LayerKind::Device(device) => {
+                let below = self.layers.get(place + 1).is_some_and(|it| it.depth > layer.depth);
+                (!below && device.below.is_empty()).then_some(device.as_ref())
+            }
+            LayerKind::Filesystem(_) => None,
+        })
+    }
+
+    /// The first of the devices whose settings an experiment varies.
     pub fn scheduled_device(&self) -> Option<&BlockDevice> {
-        let first = self.scheduled.first()?;
-        self.devices().find(|device| device.number == *first)
+        self.varied_devices().next()
     }
 }
 
@@ -215,22 +218,66 @@ fn mount_at(layers: &[Layer]) -> Option<&Mount> {
     }
 }
 
+/// Where a walk stands.
+#[derive(Clone, Copy)]
+struct Step {
+    depth: u32,
+    role: Option<Role>,
+    /// Whether something above has a scheduler, or is a cache: then what follows is not varied.
+    decided_above: bool,
+}
+
+impl Step {
+    fn top() -> Self {
+        Step { depth: 0, role: None, decided_above: false }
+    }
+
+    fn down(self, role: Option<Role>) -> Self {
+        Step { depth: self.depth + 1, role, ..self }
+    }
+}
+
 struct Walk<'a> {
     host: &'a Host,
     mounts: Vec<Mount>,
     layers: Vec<Layer>,
     seen: BTreeSet<DeviceNumber>,
+    scheduled: Vec<DeviceNumber>,
+    varied: Vec<DeviceNumber>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(host: &'a Host) -> Result<Self> {
+        Ok(Walk {
+            host,
+            mounts: mounts(host)?,
+            layers: Vec::new(),
+            seen: BTreeSet::new(),
+            scheduled: Vec::new(),
+            varied: Vec::new(),
+        })
+    }
+
+    fn chain(
+        self,
+        target: PathBuf,
+        kind: TargetKind,
+        no_device: Option<NoDevice>,
+        direct_io: Option<DirectIo>,
+    ) -> Chain {
+        let Walk { layers, scheduled, varied, .. } = self;
+        Chain { target, kind, layers, scheduled, varied, no_device, direct_io }
+    }
+
     /// Adds the filesystem of `path` and what it lies on.
     fn filesystem(
         &mut self,
         path: &Path,
         device: DeviceNumber,
-        depth: u32,
+        step: Step,
     ) -> Result<Option<NoDevice>> {
-        let Some(mount) = mount_of(&self.mounts, path, device).cloned() else {
+        let inside = self.host.inside(path);
+        let Some(mount) = mount_of(&self.mounts, &inside, device).cloned() else {
             return Err(Error::Missing { what: "mounted filesystem", path: path.to_owned() });
         };
         let room =
@@ -239,7 +286,8 @@ impl Walk<'_> {
         let kind = mount.kind.clone();
         let device_name = mount.source.clone();
         self.layers.push(Layer {
-            depth,
+            depth: step.depth,
+            role: step.role,
             what: LayerKind::Filesystem(Filesystem {
                 mount,
                 block_size: Bytes(room.f_frsize),
@@ -251,30 +299,36 @@ impl Walk<'_> {
             let reason = no_device_reason(&kind, &device_name);
             return Ok(Some(NoDevice { filesystem: kind, reason }));
         }
+        let role = (below.len() > 1).then_some(Role::Member);
         for number in below {
-            self.device(number, depth + 1)?;
+            self.device(number, step.down(role))?;
         }
         Ok(None)
     }
 
     /// The devices of a filesystem. btrfs and others give their files numbers of no device; then
-    /// the mount's source says, and for btrfs of several devices its folder in sysfs.
+    /// the mount's source says, for bcachefs all of them, and for btrfs of several devices its folder
+    /// in sysfs.
     fn devices_of(&self, mount: &Mount, device: DeviceNumber) -> Vec<DeviceNumber> {
+        let sources = mount.sources(self.host);
+        if sources.len() > 1 {
+            return sources;
+        }
         for number in [device, mount.device] {
-            if number.major != 0 && self.host.device_folder(number).is_ok() {
+            if !number.is_anonymous() && self.host.device_folder(number).is_ok() {
                 return vec![number];
             }
         }
-        let Ok(Some(source)) = block_node(self.host.path(&mount.source)) else {
+        let Some(source) = sources.first() else {
             return Vec::new();
         };
         if mount.kind == "btrfs" {
-            let members = self.btrfs_members(source);
+            let members = self.btrfs_members(*source);
             if !members.is_empty() {
                 return members;
             }
         }
-        vec![source]
+        sources
     }
 
     fn btrfs_members(&self, member: DeviceNumber) -> Vec<DeviceNumber> {
@@ -287,29 +341,59 @@ impl Walk<'_> {
     }
 
     /// Adds a device and what it stands on, each device once.
-    fn device(&mut self, number: DeviceNumber, depth: u32) -> Result<()> {
+    fn device(&mut self, number: DeviceNumber, step: Step) -> Result<()> {
         if !self.seen.insert(number) {
             return Ok(());
         }
         let device = BlockDevice::read(self.host, number)?;
-        let below = device.below.clone();
+        let below: Vec<(DeviceNumber, Option<Role>)> =
+            device.below.iter().map(|it| (*it, self.role(&device, *it))).collect();
         let file = device.loop_state().and_then(|state| state.backing_file.clone());
-        self.layers.push(Layer { depth, what: LayerKind::Device(Box::new(device)) });
-        for number in below {
-            self.device(number, depth + 1)?;
+        let mut step =
+            Step { decided_above: step.decided_above || step.role == Some(Role::Cache), ..step };
+        let is_partition = matches!(device.kind, DeviceKind::Partition { .. });
+        if device.has_scheduler() && !is_partition {
+            self.scheduled.push(number);
+            if !step.decided_above {
+                self.varied.push(number);
+            }
+            step.decided_above = true;
+        }
+        let layer = LayerKind::Device(Box::new(device));
+        self.layers.push(Layer { depth: step.depth, role: step.role, what: layer });
+        for (number, role) in below {
+            self.device(number, step.down(role))?;
         }
         // A deleted backing file, or one of another mount namespace, cannot be followed; the loop
         // device's own state says so.
-        if let Some(file) = file
-            && let Ok(meta) = fs::metadata(self.host.path(&file))
-        {
-            if meta.file_type().is_block_device() {
-                self.device(DeviceNumber::from_raw(meta.rdev()), depth + 1)?;
-            } else {
-                self.filesystem(&file, DeviceNumber::from_raw(meta.dev()), depth + 1)?;
+        if let Some(file) = file {
+            let path = self.host.path(&file);
+            if let Ok(meta) = fs::metadata(&path) {
+                if meta.file_type().is_block_device() {
+                    self.device(DeviceNumber::from_raw(meta.rdev()), step.down(None))?;
+                } else {
+                    let device = DeviceNumber::from_raw(meta.dev());
+                    self.filesystem(&path, device, step.down(None))?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// What `below` does for `device`. A backing device of bcache has a cache mode, a cache has none
+    /// (the kernel's documentation, bcache).
+    fn role(&self, device: &BlockDevice, below: DeviceNumber) -> Option<Role> {
+        let multipath =
+            matches!(&device.kind, DeviceKind::Mapper { flavour, .. } if flavour == "mpath");
+        if matches!(below, DeviceNumber::NvmePath { .. }) || multipath {
+            return Some(Role::Path);
+        }
+        if device.name.starts_with("bcache") {
+            let folder = self.host.device_folder(below).ok()?;
+            let backing = folder.join("bcache/cache_mode").exists();
+            return Some(if backing { Role::Backing } else { Role::Cache });
+        }
+        (device.below.len() > 1).then_some(Role::Member)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     DeviceNumber, Host, Queue, Result,
-    tree::{linked_devices, names, number, text, words},
+    tree::{linked_devices, names, number, number_of, text, words},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -206,7 +206,7 @@ fn file_name(folder: &Path) -> String {
 
 fn kind(folder: &Path, disk: &Path, name: &str) -> DeviceKind {
     if let Some(index) = number(folder.join("partition"))
-        && let Some(disk) = number(disk.join("dev"))
+        && let Some(disk) = number_of(disk)
     {
         return DeviceKind::Partition {
             disk,
@@ -251,34 +251,32 @@ fn loop_state(folder: &Path) -> LoopState {
     }
 }
 
-/// What a device stands on. An NVMe device with several paths has no scheduler itself and does not
-/// list its paths as slaves: they are the hidden devices `nvme0c0n1`, `nvme0c1n1`.
+/// What a device stands on. An NVMe device with several controllers has no scheduler itself and does
+/// not list its paths as slaves: they are the hidden devices `nvme0c0n1`, `nvme0c1n1`.
 fn below(host: &Host, folder: &Path, name: &str) -> Vec<DeviceNumber> {
     let slaves = linked_devices(folder.join("slaves"));
     if !slaves.is_empty() || folder.join("mq").is_dir() {
         return slaves;
     }
-    let Some((controller, namespace)) = name.strip_prefix("nvme").and_then(|it| it.split_once('n'))
+    let head = name.strip_prefix("nvme").and_then(|it| it.split_once('n'));
+    let Some((Ok(of_subsystem), Ok(of_namespace))) =
+        head.map(|(subsystem, namespace)| (subsystem.parse::<u32>(), namespace.parse::<u32>()))
     else {
         return slaves;
     };
-    let is_path = |path: &str| {
-        path.strip_prefix(&format!("nvme{controller}c")).is_some_and(|rest| {
-            rest.split_once('n').is_some_and(|(_, its_namespace)| its_namespace == namespace)
-        })
+    let is_path = |number: &DeviceNumber| {
+        matches!(number, DeviceNumber::NvmePath { subsystem, namespace, .. }
+            if (*subsystem, *namespace) == (of_subsystem, of_namespace))
     };
-    host.names("/sys/block")
-        .iter()
-        .filter(|path| is_path(path))
-        .filter_map(|path| number(host.path("/sys/block").join(path).join("dev")))
-        .collect()
+    let hidden = host.names("/sys/block");
+    hidden.iter().filter_map(|name| DeviceNumber::of_nvme_path(name)).filter(is_path).collect()
 }
 
 fn partitions(folder: &Path) -> Vec<DeviceNumber> {
     names(folder)
         .iter()
         .filter(|name| folder.join(name).join("partition").exists())
-        .filter_map(|name| number(folder.join(name).join("dev")))
+        .filter_map(|name| number_of(&folder.join(name)))
         .collect()
 }
 
@@ -331,7 +329,7 @@ fn serial(host: &Host, disk: &Path, number: DeviceNumber, bus: Bus) -> Option<St
         (!serial.is_empty()).then_some(serial)
     };
     let udev = || {
-        let whole: DeviceNumber = crate::tree::number(disk.join("dev")).unwrap_or(number);
+        let whole = number_of(disk).unwrap_or(number);
         let found = host.text(format!("/run/udev/data/b{whole}"))?;
         let property =
             |key: &str| found.lines().find_map(|line| line.strip_prefix(key)).map(str::to_owned);

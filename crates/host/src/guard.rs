@@ -273,9 +273,10 @@ fn mounted(host: &Host, device: &BlockDevice, family: &[BlockDevice]) -> Result<
     let mut found = Vec::new();
     for mount in mounts(host)? {
         // btrfs and others have numbers of their own in mountinfo: their source tells.
-        let source = block_node(host.path(&mount.source)).ok().flatten();
-        let is_on =
-            |member: &&BlockDevice| member.number == mount.device || Some(member.number) == source;
+        let sources = mount.sources(host);
+        let is_on = |member: &&BlockDevice| {
+            member.number == mount.device || sources.contains(&member.number)
+        };
         let Some(member) = family.iter().find(is_on) else { continue };
         found.push(Objection {
             guard: Guard::Mounted,

@@ -118,7 +118,7 @@ mod tests {
 
     fn disk() -> Identity {
         Identity {
-            number: DeviceNumber { major: 8, minor: 0 },
+            number: DeviceNumber::new(8, 0),
             name: "sda".to_owned(),
             serial: Some("S1".to_owned()),
             wwid: None,

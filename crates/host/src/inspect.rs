@@ -11,7 +11,7 @@ use crate::{
     probe::{PROBE_SIZE_MIN, probe},
     scratch::check_room,
     trap_rules::traps,
-    tree::{block_node, number},
+    tree::{block_node, number, number_of},
 };
 use random::Stream;
 use std::{
@@ -36,7 +36,7 @@ impl Inspection {
             filesystem_read_ahead_kb: filesystem_read_ahead(host, &chain),
             owners: owners(host),
             limits: GroupLimits::read(host),
-            shared_with: scheduled.map(|it| shared_with(host, &chain, it)).unwrap_or_default(),
+            shared_with: shared_with(host, &chain),
             changeable: scheduled.map(|it| changeable(host, it)).unwrap_or_default(),
             pending: state_folder().and_then(|folder| pending(&folder)).map_or_else(
                 |error| {
@@ -80,13 +80,7 @@ impl Inspection {
     /// folder's largest file, else from one of our own.
     fn probe_target(&self, host: &Host) -> Result<Probe> {
         let time = Duration::from_millis(900);
-        let bottoms: Vec<DeviceNumber> = self
-            .chain
-            .devices()
-            .filter(|device| device.below.is_empty())
-            .filter(|device| device.loop_state().is_none_or(|state| state.backing_file.is_none()))
-            .map(|device| device.number)
-            .collect();
+        let bottoms: Vec<DeviceNumber> = self.chain.bottoms().map(|device| device.number).collect();
         // Of several disks no single counter tells.
         let bottom = if let [only] = bottoms[..] { Some(only) } else { None };
         if self.chain.kind == TargetKind::File
@@ -141,8 +135,8 @@ impl BlockDevice {
     pub fn all(host: &Host) -> Vec<BlockDevice> {
         host.names("/sys/block")
             .into_iter()
-            .filter_map(|name| number(host.path("/sys/block").join(name).join("dev")))
-            .filter_map(|number: DeviceNumber| BlockDevice::read(host, number).ok())
+            .filter_map(|name| number_of(&host.path("/sys/block").join(name)))
+            .filter_map(|number| BlockDevice::read(host, number).ok())
             .filter(|device| device.size > Bytes::ZERO)
             .collect()
     }
@@ -182,34 +176,34 @@ fn files(host: &Host, chain: &Chain) -> Vec<FileRoom> {
 /// Filesystems with numbers of their own (btrfs, NFS) have a read-ahead of their own.
 fn filesystem_read_ahead(host: &Host, chain: &Chain) -> Option<u32> {
     let mount = &chain.filesystem()?.mount;
-    (mount.device.major == 0)
+    mount
+        .device
+        .is_anonymous()
         .then(|| number(host.path(format!("/sys/class/bdi/{}/read_ahead_kb", mount.device))))?
 }
 
 /// Mount points of filesystems on the same disk, the target's own aside.
-fn shared_with(host: &Host, chain: &Chain, scheduled: DeviceNumber) -> Vec<PathBuf> {
+fn shared_with(host: &Host, chain: &Chain) -> Vec<PathBuf> {
+    let varied = &chain.varied;
     let Ok(all) = mounts(host) else {
         return Vec::new();
     };
     let own = chain.filesystem().map(|filesystem| &filesystem.mount.point);
     let disk_of = |number: DeviceNumber| -> Option<DeviceNumber> {
-        number_of(host.disk_folder(number).ok()?.join("dev"))
+        number_of(&host.disk_folder(number).ok()?)
     };
     let mut points: Vec<PathBuf> = all
         .into_iter()
         .filter(|mount| Some(&mount.point) != own)
         .filter(|mount| {
-            let source = block_node(host.path(&mount.source)).ok().flatten();
-            source.or(Some(mount.device)).and_then(disk_of) == Some(scheduled)
+            let sources = mount.sources(host);
+            let all = if sources.is_empty() { vec![mount.device] } else { sources };
+            all.into_iter().filter_map(disk_of).any(|disk| varied.contains(&disk))
         })
         .map(|mount| mount.point)
         .collect();
     points.dedup();
     points
-}
-
-fn number_of(path: PathBuf) -> Option<DeviceNumber> {
-    number(path)
 }
 
 fn changeable(host: &Host, device: DeviceNumber) -> Vec<Setting> {

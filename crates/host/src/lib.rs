@@ -55,7 +55,7 @@ pub use atomic_write::{
     AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
 };
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
-pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, TargetKind};
+pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, Role, TargetKind};
 pub use changes::{Applied, Changes, Drift};
 pub use counters::{
     Counters, CpuShares, CpuTicks, DeviceCounters, Memory, Pressure, Rates, Requests, Sampler,

@@ -128,7 +128,7 @@ impl FileId {
         let born = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
         let time = found.stx_btime;
         Ok(FileId {
-            device: DeviceNumber { major: found.stx_dev_major, minor: found.stx_dev_minor },
+            device: DeviceNumber::new(found.stx_dev_major, found.stx_dev_minor),
             inode: found.stx_ino,
             born_ns: born
                 .then(|| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)),

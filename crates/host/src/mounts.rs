@@ -1,6 +1,9 @@
 //! What is mounted where: `/proc/self/mountinfo`, in the format of proc_pid_mountinfo(5).
 
-use crate::{DeviceNumber, Host, Result};
+use crate::{
+    DeviceNumber, Host, Result,
+    tree::{block_node, number_of},
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -47,6 +50,22 @@ impl Mount {
         };
         let number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
         rest.is_empty() || rest.strip_prefix('p').is_some_and(number)
+    }
+
+    /// The block devices that were mounted. bcachefs names all of its own, separated by colons.
+    pub fn sources(&self, host: &Host) -> Vec<DeviceNumber> {
+        let device = |source: &str| {
+            // A container's /dev may lack the node, while sysfs knows the name.
+            let by_name = || {
+                let name = source.strip_prefix("/dev/")?;
+                number_of(&host.path("/sys/class/block").join(name))
+            };
+            block_node(host.path(source)).ok().flatten().or_else(by_name)
+        };
+        match device(&self.source) {
+            Some(number) => vec![number],
+            None => self.source.split(':').filter_map(device).collect(),
+        }
     }
 
     fn parse(line: &str) -> Option<Mount> {

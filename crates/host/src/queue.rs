@@ -1,7 +1,7 @@
 //! A device's request queue as sysfs shows it (Documentation/ABI/stable/sysfs-block).
 
 use crate::tree::{names, number, text};
-use scheduler::SchedulerKind;
+use scheduler::{Generation, SchedulerKind};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::Path};
 use units::Bytes;
@@ -99,10 +99,11 @@ impl Queue {
         let hardware = disk_folder.join("mq");
         let hardware_queues = names(&hardware).len() as u32;
         let hardware_tags = number(hardware.join("0/nr_tags"));
-        // Since 5.x a bio-based device has either no such file or one that says `none`.
+        // A device that passes its requests on has no such file or one that says `none` alone. Before
+        // Linux 5.0 a device may have a single queue, and no folder `mq`: its list is longer.
         let scheduler = text(folder.join("scheduler"))
-            .filter(|_| hardware_queues > 0)
-            .and_then(|line| SchedulerChoice::parse(&line));
+            .and_then(|line| SchedulerChoice::parse(&line))
+            .filter(|choice| hardware_queues > 0 || choice.available.len() > 1);
         let flag = |name: &str| number::<u8>(folder.join(name)).map(|value| value != 0);
         let bytes = |name: &str| number(folder.join(name)).map(Bytes);
         Some(Queue {
@@ -141,8 +142,12 @@ pub(crate) fn tunables(queue_folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// How far `nr_requests` goes under `scheduler`.
+/// How far `nr_requests` goes under `scheduler`. The single-queue block layer sets no limit.
 pub(crate) fn ceiling(scheduler: &str, hardware_tags: Option<u32>) -> Option<Ceiling> {
+    let single_queue = |kind: SchedulerKind| kind.spec().generation == Generation::SingleQueue;
+    if scheduler.parse().is_ok_and(single_queue) {
+        return None;
+    }
     if scheduler == SchedulerKind::None.name() {
         let value = hardware_tags?;
         let why = format!(
@@ -166,5 +171,13 @@ mod tests {
         assert_eq!(choice.available, ["none", "mq-deadline", "kyber", "bfq"]);
         assert_eq!(SchedulerChoice::parse("none").unwrap().current, "none");
         assert_eq!(SchedulerChoice::parse(""), None);
+        assert_eq!(SchedulerChoice::parse("noop deadline [cfq]").unwrap().current, "cfq");
+    }
+
+    #[test]
+    fn the_single_queue_block_layer_sets_no_limit_to_nr_requests() {
+        assert_eq!(ceiling("cfq", None), None);
+        assert_eq!(ceiling("mq-deadline", Some(32)).unwrap().value, 2048);
+        assert_eq!(ceiling("none", Some(32)).unwrap().value, 32);
     }
 }

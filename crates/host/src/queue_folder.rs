@@ -83,7 +83,12 @@ impl QueueFolder {
             None => None,
         };
         let current = choice.as_ref().map(|choice| choice.current.as_str()).unwrap_or_default();
-        let under = under.map_or(current, |name| resolve_alias(name));
+        let offered = |name: &&str| {
+            choice.as_ref().is_some_and(|choice| choice.available.iter().any(|it| it == name))
+        };
+        let under = under.map_or(current, |name| {
+            Some(name).filter(offered).unwrap_or_else(|| resolve_alias(name))
+        });
         let taken = match (setting, &choice) {
             (Setting::Scheduler, Some(choice)) => self.check_scheduler(value, choice)?,
             (Setting::NrRequests, _) => {
@@ -116,8 +121,13 @@ impl QueueFolder {
         asked: &str,
         choice: &SchedulerChoice,
     ) -> std::result::Result<String, Refusal> {
+        // Kernels before 5.0 may have `deadline` itself.
+        let offered = |name: &str| choice.available.iter().any(|it| it == name);
+        if offered(asked) {
+            return Ok(asked.to_owned());
+        }
         let name = resolve_alias(asked);
-        if choice.available.iter().any(|it| it == name) {
+        if offered(name) {
             return Ok(name.to_owned());
         }
         let known: Option<SchedulerKind> = name.parse().ok();

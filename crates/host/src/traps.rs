@@ -135,12 +135,12 @@ pub enum Trap {
         /// Requests that cells with a scheduler can have.
         with_scheduler: u32,
     },
-    /// Several devices have schedulers on the way down: a setting acts on one of them.
+    /// The target stands on other devices, of which several may have schedulers.
     StackedDevices {
         /// Devices with a scheduler, from the top.
         scheduled: Vec<DeviceTitle>,
-        /// The one whose settings would be varied.
-        varied: DeviceTitle,
+        /// Those whose settings would be varied.
+        varied: Vec<DeviceTitle>,
     },
     /// The device takes writes in order only: few schedulers keep that.
     Zoned {

@@ -40,10 +40,21 @@ impl Host {
         self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
+    /// A path as this host itself would write it.
+    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.root) {
+            Ok(inside) => Path::new("/").join(inside),
+            Err(_) => path.to_owned(),
+        }
+    }
+
     /// The folder in sysfs of a block device, with all links followed:
     /// `/sys/devices/pci0000:00/…/block/vda`.
     pub fn device_folder(&self, number: DeviceNumber) -> Result<PathBuf> {
-        let link = self.path(format!("/sys/dev/block/{number}"));
+        let link = self.path(match number {
+            DeviceNumber::Node { .. } => format!("/sys/dev/block/{number}"),
+            DeviceNumber::NvmePath { .. } => format!("/sys/block/{number}"),
+        });
         fs::canonicalize(&link).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::Missing { what: "block device", path: link },
             _ => Error::Io { doing: "follow", path: link, source },
@@ -110,7 +121,7 @@ pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
 /// The block devices linked in a folder of sysfs (`slaves`, `holders`).
 pub(crate) fn linked_devices(folder: impl AsRef<Path>) -> Vec<DeviceNumber> {
     let folder = folder.as_ref();
-    names(folder).iter().filter_map(|name| number(folder.join(name).join("dev"))).collect()
+    names(folder).iter().filter_map(|name| number_of(&folder.join(name))).collect()
 }
 
 /// The number of a block-device node, links followed; `None` when it is something else.
@@ -118,4 +129,11 @@ pub fn block_node(path: impl AsRef<Path>) -> io::Result<Option<DeviceNumber>> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let meta = fs::metadata(path)?;
     Ok(meta.file_type().is_block_device().then(|| DeviceNumber::from_raw(meta.rdev())))
+}
+
+/// The number of the device whose folder in sysfs this is. A hidden one has no file `dev`, or one
+/// that says 0:0.
+pub(crate) fn number_of(folder: &Path) -> Option<DeviceNumber> {
+    let name = folder.file_name()?.to_str()?;
+    DeviceNumber::of_nvme_path(name).or_else(|| number(folder.join("dev")))
 }

@@ -3,7 +3,7 @@
 use crate::{Align, Table, page::Page};
 use host::{
     BlockDevice, DeviceKind, DirectIoSupport, Filesystem, Inspection, LayerKind, Machine, Owner,
-    OwnerKind, Queue,
+    OwnerKind, Queue, Role,
 };
 use units::Bytes;
 
@@ -42,18 +42,22 @@ pub fn inspection(inspection: &Inspection, width: usize) -> String {
         let indent = 2 * (layer.depth as usize + 1);
         match &layer.what {
             LayerKind::Filesystem(layer) => page.line(indent, &filesystem(layer)),
-            LayerKind::Device(device) => page.line(indent, &device_line(device)),
+            LayerKind::Device(device) => {
+                let role =
+                    layer.role.map_or(String::new(), |role| format!("{}: ", role_name(role)));
+                page.line(indent, &format!("{role}{}", device_line(device)));
+            }
         }
     }
     if let Some(no_device) = &inspection.chain.no_device {
         page.line(2, &format!("no device: {}", no_device.reason));
     }
     direct_io(&mut page, inspection);
-    if let Some(device) = inspection.chain.scheduled_device()
-        && let Some(queue) = &device.queue
-    {
-        page.head(&format!("Settings of {}", device.title()));
-        settings(&mut page, queue, inspection.filesystem_read_ahead_kb);
+    for device in inspection.chain.varied_devices() {
+        if let Some(queue) = &device.queue {
+            page.head(&format!("Settings of {}", device.title()));
+            settings(&mut page, queue, inspection.filesystem_read_ahead_kb);
+        }
     }
     if let Some(probe) = &inspection.probe {
         page.head("Medium");
@@ -77,6 +81,15 @@ pub fn inspection(inspection: &Inspection, width: usize) -> String {
         page.line(6, &format!("fix: {}", trap.fix()));
     }
     page.text()
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Member => "member",
+        Role::Path => "path",
+        Role::Backing => "backing device",
+        Role::Cache => "cache",
+    }
 }
 
 fn filesystem(filesystem: &Filesystem) -> String {

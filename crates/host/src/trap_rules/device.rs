@@ -64,11 +64,15 @@ pub(super) fn loop_settings(inspection: &Inspection) -> Option<Trap> {
 }
 
 pub(super) fn rotational(inspection: &Inspection) -> Option<Trap> {
-    let (device, queue) = inspection.chain.devices().find_map(|device| {
-        let queue = device.queue.as_ref()?;
-        (queue.rotational == Some(true)).then_some((device, queue))
-    })?;
-    let contrary = match &inspection.probe {
+    // What stands on others repeats what they claim.
+    let (device, queue) =
+        inspection.chain.devices().filter(|device| device.below.is_empty()).find_map(|device| {
+            let queue = device.queue.as_ref()?;
+            (queue.rotational == Some(true)).then_some((device, queue))
+        })?;
+    // Of several devices, nobody knows which answered the probe.
+    let probe = inspection.probe.as_ref().filter(|_| inspection.chain.bottoms().count() < 2);
+    let contrary = match probe {
         Some(probe) if probe.medium == Medium::Disk => return None,
         Some(probe) => NotRotating::Probe(probe.evidence.clone()),
         // Without a probe only where such claims are known to mean nothing.
@@ -119,13 +123,15 @@ pub(super) fn stacked(inspection: &Inspection) -> Option<Trap> {
         .filter(|device| inspection.chain.scheduled.contains(&device.number))
         .map(DeviceTitle::from)
         .collect();
-    let (device, _) = scheduled(inspection)?;
+    let varied: Vec<DeviceTitle> =
+        inspection.chain.varied_devices().map(DeviceTitle::from).collect();
+    (!varied.is_empty()).then_some(())?;
     let passes_on = inspection
         .chain
         .devices()
         .any(|device| matches!(device.kind, DeviceKind::Mapper { .. } | DeviceKind::Md { .. }));
     (names.len() > 1 || passes_on).then_some(())?;
-    Some(Trap::StackedDevices { scheduled: names, varied: device.into() })
+    Some(Trap::StackedDevices { scheduled: names, varied })
 }
 
 pub(super) fn zoned(inspection: &Inspection) -> Option<Trap> {

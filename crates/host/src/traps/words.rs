@@ -115,7 +115,7 @@ impl TrapKind {
             TrapKind::ReadBeforeWrite => "Buffered writes smaller than a block read it first",
             TrapKind::QueueCeiling => "Under none the queue is bounded by the hardware's tags",
             TrapKind::StackedDevices => {
-                "Several devices have schedulers on the way down: a setting acts on one of them"
+                "Several devices have schedulers on the way down: not all of them are varied"
             }
             TrapKind::Zoned => "The device takes writes in order only: few schedulers keep that",
             TrapKind::SharedDevice => {
@@ -325,10 +325,14 @@ impl Trap {
                  {with_scheduler}; compare at sizes that all can have, or read the queue as \
                  part of the scheduler's effect"
             ),
-            Trap::StackedDevices { varied, .. } => format!(
-                "settings are varied on {varied}; those below stay as they are and are \
-                 recorded; to vary another, give it as the target"
-            ),
+            Trap::StackedDevices { varied, .. } => {
+                let all: Vec<String> = varied.iter().map(ToString::to_string).collect();
+                format!(
+                    "settings are varied on {}; others stay as they are and are recorded; to \
+                     vary another, give it as the target",
+                    all.join(" and ")
+                )
+            }
             Trap::Zoned { .. } => {
                 "compare on a filesystem that knows zones; write workloads on the device \
                  itself are refused"

@@ -2,6 +2,8 @@
 //! documentation describes them. Needs neither root nor devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod stacks;
+
 use host::{
     AtomicAnswer, AtomicUnsaid, AtomicWrites, BlockDevice, Bus, Chain, DeviceKind, DeviceNumber,
     Host, QueueFolder, Refusal, Setting,
@@ -180,22 +182,6 @@ fn a_scheduler_that_no_table_knows_is_used_by_its_name() {
     assert!(gone.contains("removed in Linux 5.0") && gone.contains("bfq"), "{gone}");
     let gone = folder.check(&Setting::Scheduler, "noop", None).unwrap_err().to_string();
     assert!(gone.contains("the nearest to it is none"), "{gone}");
-}
-
-#[test]
-fn an_nvme_device_of_several_paths_stands_on_its_hidden_ones() {
-    let made = Made::new();
-    let head = [("wwid", "eui.0025"), ("queue/rotational", "0")];
-    made.device("259:0", "virtual/nvme-subsystem/nvme-subsys0/nvme0n1", &head);
-    for (path, number) in [("nvme0c0n1", "259:1"), ("nvme0c1n1", "259:2"), ("nvme0c0n2", "259:3")] {
-        let place = format!("pci0000:00/0000:01:00.0/nvme/nvme0/{path}");
-        made.device(number, &place, &with_queue(&[]));
-    }
-    let chain = made.chain("259:0");
-    let expected = [(0, "nvme0n1"), (1, "nvme0c0n1"), (1, "nvme0c1n1")];
-    assert_eq!(names(&chain), expected.map(|(depth, name)| (depth, name.to_owned())));
-    assert_eq!(chain.devices().next().unwrap().bus, Bus::Nvme);
-    assert_eq!(chain.scheduled.len(), 2);
 }
 
 #[test]
