@@ -1,9 +1,9 @@
 //! Databases: `--workload` in plan and compare, on private servers.
 
-use crate::machine::{Ended, Loop, Place, has_loop_devices, unmount};
+use crate::machine::{Ended, Loop, Mounted, Place, has_loop_devices};
 use skipped::{Need, skip};
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -483,19 +483,6 @@ pub fn a_full_disk_voids_a_trial(server: &str, more: &[&str]) {
     assert!(text.contains("Verdict"), "the rest goes on: {text}");
     assert!(left_in(&inner).is_empty(), "{:?}", left_in(&inner));
     drop(mounted);
-}
-
-/// Unmounted in the end, however the test ends; before its loop device goes.
-struct Mounted(PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-        } else {
-            unmount(self.0.to_str().unwrap());
-        }
-    }
 }
 
 #[test]

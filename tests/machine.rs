@@ -236,3 +236,16 @@ pub fn can_emulate() -> bool {
     }
     has_loop_devices()
 }
+
+/// Unmounted in the end, however the test ends; before its loop device goes.
+pub struct Mounted(pub PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+        } else {
+            unmount(self.0.to_str().unwrap());
+        }
+    }
+}

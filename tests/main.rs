@@ -15,6 +15,7 @@ mod restore;
 mod running_server;
 mod servers;
 mod simulated;
+mod stacks;
 mod sync_card;
 mod validate;
 mod words;

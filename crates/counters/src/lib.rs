@@ -112,9 +112,20 @@ pub fn lookup(name: &str) -> Option<(&'static Counter, f64)> {
     }
 }
 
+/// The name of a counter of one device where several are counted: `device.sda.r/s`.
+pub fn of_device(id: &str, device: &str) -> String {
+    let own = id.strip_prefix("device.").unwrap_or(id);
+    format!("device.{device}.{own}")
+}
+
 /// How samples of a counter aggregate. Those that a server names itself are rates or levels: their mean.
 pub fn aggregate(name: &str) -> Aggregate {
-    lookup(name).map_or(Aggregate::Mean, |(counter, _)| counter.aggregate)
+    let of_one_device = || {
+        let (_, own) = name.strip_prefix("device.")?.split_once('.')?;
+        lookup(&format!("device.{own}"))
+    };
+    let found = lookup(name).or_else(of_one_device);
+    found.map_or(Aggregate::Mean, |(counter, _)| counter.aggregate)
 }
 
 #[cfg(test)]
@@ -138,5 +149,7 @@ mod tests {
         assert_eq!((counter.id, 16.0 * scale), ("device.areq-sz", 8.0));
         assert_eq!(lookup("device.r/s"), Some((&DEVICE_R, 1.0)));
         assert_eq!(lookup("mariadb.fsyncs/s"), None);
+        assert_eq!(of_device("device.r/s", "sda"), "device.sda.r/s");
+        assert_eq!(aggregate("device.nvme0c0n1.r/s"), DEVICE_R.aggregate);
     }
 }

@@ -21,8 +21,11 @@ use units::{Bytes, Nanos};
 pub struct Counters {
     /// When: the monotonic clock.
     pub at: Nanos,
-    /// The device.
+    /// The device, or all devices that are counted together.
     pub device: Option<DeviceCounters>,
+    /// Each device by its name, where there are several.
+    #[serde(default)]
+    pub devices: Vec<(String, DeviceCounters)>,
     /// All processors together.
     pub cpu: CpuTicks,
     /// Gauges of memory.
@@ -72,7 +75,7 @@ pub struct Pressure {
 /// Reads [`Counters`] again and again.
 #[derive(Debug)]
 pub struct Sampler {
-    device: Option<File>,
+    devices: Vec<(String, File)>,
     stat: File,
     meminfo: File,
     vmstat: Option<File>,
@@ -82,11 +85,15 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opens what is to be read. `device` is the one whose requests are counted.
-    pub fn new(host: &Host, device: Option<DeviceNumber>) -> Result<Sampler> {
+    /// Opens what is to be read. `devices` are those whose requests are counted.
+    pub fn new(host: &Host, devices: &[DeviceNumber]) -> Result<Sampler> {
         let open = |path: PathBuf| File::open(&path).map_err(io_error("open", path));
-        let device =
-            device.map(|number| open(host.device_folder(number)?.join("stat"))).transpose()?;
+        let device = |number: &DeviceNumber| {
+            let folder = host.device_folder(*number)?;
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((name, open(folder.join("stat"))?))
+        };
+        let devices = devices.iter().map(device).collect::<Result<_>>()?;
         let pressure = ["cpu", "io", "memory"]
             .map(|name| File::open(host.path("/proc/pressure").join(name)).ok());
         let pressure = match pressure {
@@ -94,7 +101,7 @@ impl Sampler {
             _ => None,
         };
         Ok(Sampler {
-            device,
+            devices,
             stat: open(host.path("/proc/stat"))?,
             meminfo: open(host.path("/proc/meminfo"))?,
             vmstat: File::open(host.path("/proc/vmstat")).ok(),
@@ -109,7 +116,15 @@ impl Sampler {
     pub fn sample(&mut self) -> Counters {
         let text = &mut self.text;
         let mut read = |file: &File| whole(file, text);
-        let device = self.device.as_ref().and_then(|file| DeviceCounters::parse(&read(file)?));
+        let mut devices: Vec<(String, DeviceCounters)> = self
+            .devices
+            .iter()
+            .filter_map(|(name, file)| Some((name.clone(), DeviceCounters::parse(&read(file)?)?)))
+            .collect();
+        let device = DeviceCounters::together(devices.iter().map(|(_, counters)| counters));
+        if devices.len() < 2 {
+            devices.clear();
+        }
         let cpu = read(&self.stat).and_then(|text| CpuTicks::parse(&text)).unwrap_or_default();
         let memory = read(&self.meminfo).map(|text| memory(&text)).unwrap_or_default();
         let vmstat = self.vmstat.as_ref().and_then(&mut read).unwrap_or_default();
@@ -124,6 +139,7 @@ impl Sampler {
         Counters {
             at: processor::now(),
             device,
+            devices,
             cpu,
             memory,
             pressure,
@@ -210,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_this_machine_is_cheap() {
-        let mut sampler = Sampler::new(&Host::here(), None).unwrap();
+        let mut sampler = Sampler::new(&Host::here(), &[]).unwrap();
         let first = sampler.sample();
         let begun = std::time::Instant::now();
         let last = (0..100).map(|_| sampler.sample()).last().unwrap();

@@ -175,7 +175,7 @@ impl BlockDevice {
 
     /// `vda (254:0)`.
     pub fn title(&self) -> String {
-        format!("{} ({})", self.name, self.number)
+        self.number.title(&self.name)
     }
 
     /// The loop state of a loop device.

@@ -49,7 +49,7 @@ impl Identity {
 
     /// `loop3 (7:3)`.
     pub fn title(&self) -> String {
-        format!("{} ({})", self.name, self.number)
+        self.number.title(&self.name)
     }
 
     /// Whether it is a ublk device: it and its queue end with its server, and its number is then free

@@ -42,6 +42,14 @@ impl DeviceNumber {
         matches!(self, DeviceNumber::Node { major: 0, .. })
     }
 
+    /// How people are told of the device with this name: `vda (254:0)`.
+    pub(crate) fn title(self, name: &str) -> String {
+        match self {
+            DeviceNumber::Node { .. } => format!("{name} ({self})"),
+            DeviceNumber::NvmePath { .. } => name.to_owned(),
+        }
+    }
+
     /// From the name of a hidden disk: `nvme0c1n1`.
     pub(crate) fn of_nvme_path(name: &str) -> Option<Self> {
         let (subsystem, rest) = name.strip_prefix("nvme")?.split_once('c')?;

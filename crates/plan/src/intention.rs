@@ -75,8 +75,8 @@ pub enum Intention {
     ChangeSettings {
         /// Which.
         factors: Vec<Factor>,
-        /// The device; none for the loop device that will be attached.
-        device: Option<String>,
+        /// The devices; none for the loop device that will be attached.
+        devices: Vec<String>,
     },
     /// Bring up an emulated device.
     Emulate {

@@ -36,6 +36,18 @@ pub enum Refusal {
         /// The scheduler that is set.
         current: String,
     },
+    /// The devices below the target are not set alike, so that no value is what there is now.
+    #[error(
+        "the devices below the target are not set alike ({}), so nothing stands for what there is \
+         now: set them alike first, or give one of them as the target",
+        values.iter().map(|(device, value)| format!("{device} {value}")).collect::<Vec<_>>().join(", ")
+    )]
+    DevicesDiffer {
+        /// The kernel's name of the setting.
+        setting: String,
+        /// Each device, and what it is set to.
+        values: Vec<(String, String)>,
+    },
     /// The kernel would take another value than the one that is named.
     #[error("the kernel would make it {taken} instead of {value}")]
     KernelRounds {

@@ -148,7 +148,7 @@ fn a_plan_in_words() {
     let run = run(&[1, 8]);
     let intentions = [Intention::ChangeSettings {
         factors: vec![Factor::Scheduler],
-        device: Some("sda".to_owned()),
+        devices: vec!["sda".to_owned()],
     }];
     let text = plan_text(&run.plan, WorldKind::Real, &intentions, 80);
     insta::assert_snapshot!(text);

@@ -37,7 +37,36 @@ pub struct Requests {
     pub time_ms: u64,
 }
 
+impl Requests {
+    fn add(&mut self, other: &Requests) {
+        self.completed += other.completed;
+        self.merged += other.merged;
+        self.sectors.0 += other.sectors.0;
+        self.time_ms += other.time_ms;
+    }
+}
+
 impl DeviceCounters {
+    /// Several devices as one: what they did adds up; they were busy as long as one of them on average.
+    pub(super) fn together<'a>(
+        devices: impl ExactSizeIterator<Item = &'a DeviceCounters>,
+    ) -> Option<DeviceCounters> {
+        let count = devices.len() as u64;
+        let mut all = devices.fold(DeviceCounters::default(), |mut all, device| {
+            all.reads.add(&device.reads);
+            all.writes.add(&device.writes);
+            all.discards.add(&device.discards);
+            all.flushes += device.flushes;
+            all.flush_ms += device.flush_ms;
+            all.in_flight += device.in_flight;
+            all.busy_ms += device.busy_ms;
+            all.queue_ms += device.queue_ms;
+            all
+        });
+        all.busy_ms = all.busy_ms.checked_div(count)?;
+        Some(all)
+    }
+
     /// From the one line of `stat`.
     pub(super) fn parse(line: &str) -> Option<DeviceCounters> {
         let fields: Vec<u64> =
@@ -68,6 +97,17 @@ impl DeviceCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_devices_as_one() {
+        let line = "10 1 80 5 20 2 160 8 3 14 35 0 0 0 0 4 2";
+        let one = DeviceCounters::parse(line).unwrap();
+        let both = DeviceCounters::together([one, one].iter()).unwrap();
+        assert_eq!((both.reads.completed, both.writes.time_ms, both.flushes), (20, 16, 8));
+        assert_eq!((both.busy_ms, both.queue_ms, both.in_flight), (14, 70, 6));
+        assert_eq!(DeviceCounters::together([one].iter()), Some(one));
+        assert_eq!(DeviceCounters::together([].iter()), None);
+    }
 
     #[test]
     fn fields_in_their_order_and_old_kernels_shorter_lines() {

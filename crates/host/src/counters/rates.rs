@@ -11,6 +11,9 @@ pub struct Rates {
     pub span_s: f64,
     /// The device, when both samples have it.
     pub device: Option<DeviceRates>,
+    /// Each device by its name, where there are several.
+    #[serde(default)]
+    pub devices: Vec<(String, DeviceRates)>,
     /// The processors.
     pub cpu: CpuShares,
     /// CPU time of our own, in processors: 1.0 is one of them all the time.
@@ -67,6 +70,10 @@ impl Rates {
             (Some(before), Some(after)) => Some(device_rates(before, after, span_s)),
             _ => None,
         };
+        let devices = after.devices.iter().filter_map(|(name, now)| {
+            let (_, then) = before.devices.iter().find(|(its_name, _)| its_name == name)?;
+            Some((name.clone(), device_rates(then, now, span_s)))
+        });
         let share = |before: u64, after: u64| 100.0 * per(grown(before, after) / 1e9, span_s);
         let pressure = match (&before.pressure, &after.pressure) {
             (Some(before), Some(after)) => Some([
@@ -80,6 +87,7 @@ impl Rates {
         Rates {
             span_s,
             device,
+            devices: devices.collect(),
             cpu: CpuShares::between(&before.cpu, &after.cpu),
             own_cpus: per(own / 1e9, span_s),
             cached_growth: after.memory.cached.0 as f64 - before.memory.cached.0 as f64,
@@ -94,7 +102,17 @@ impl Rates {
     }
 
     /// All figures by the names that run files use.
-    pub fn named(&self) -> Vec<(&'static str, f64)> {
+    pub fn named(&self) -> Vec<(String, f64)> {
+        let mut named: Vec<(String, f64)> =
+            self.of_host().map(|(id, it)| (id.to_owned(), it)).collect();
+        for (name, device) in &self.devices {
+            let own = |(id, it): (&str, f64)| (counters::of_device(id, name), it);
+            named.extend(device.named().into_iter().map(own));
+        }
+        named
+    }
+
+    fn of_host(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let mut named = Vec::new();
         if let Some(device) = &self.device {
             named.extend(device.named());
@@ -123,7 +141,7 @@ impl Rates {
             ]);
         }
         named.extend(self.throttled.map(|share| (counters::CGROUP_THROTTLED.id, share)));
-        named
+        named.into_iter()
     }
 }
 

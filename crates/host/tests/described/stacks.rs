@@ -195,7 +195,7 @@ fn a_captured_host_with_nvme_of_two_ports() {
     );
     assert_eq!((queue.nr_requests, queue.hardware_queues), (Some(1023), 32));
     // The head counts nothing; what is counted is the path's.
-    let mut sampler = host::Sampler::new(&here_with_stat_of(&host), Some(chain.varied[0])).unwrap();
+    let mut sampler = host::Sampler::new(&here_with_stat_of(&host), &chain.varied).unwrap();
     let counted = sampler.sample().device.unwrap();
     assert_eq!(counted.reads.completed, 34_706_049);
 }

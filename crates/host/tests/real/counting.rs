@@ -13,7 +13,7 @@ use units::Bytes;
 fn what_was_written_and_flushed_is_counted() {
     let Some(mut machine) = machine() else { return };
     let device = machine.loop_device("disk", Bytes::from_mib(64));
-    let mut sampler = Sampler::new(&machine.host, Some(device.number)).unwrap();
+    let mut sampler = Sampler::new(&machine.host, &[device.number]).unwrap();
     let before = sampler.sample();
     let file =
         OpenOptions::new().write(true).custom_flags(libc::O_SYNC).open(&device.node).unwrap();
@@ -49,7 +49,7 @@ fn the_columns_are_those_of_iostat() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut sampler = Sampler::new(&machine.host, Some(device.number)).unwrap();
+    let mut sampler = Sampler::new(&machine.host, &[device.number]).unwrap();
     let before = sampler.sample();
     // A steady rate, so that the two intervals need not be the same to the millisecond.
     let filename = format!("--filename={}", device.node.display());

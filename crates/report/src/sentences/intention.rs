@@ -51,12 +51,15 @@ pub(crate) fn intention(intention: &Intention) -> String {
              lets all that differ be changed while it runs; its data then go on from trial to trial"
                 .to_owned()
         }
-        Intention::ChangeSettings { factors, device } => {
+        Intention::ChangeSettings { factors, devices } => {
             let names: Vec<String> = factors.iter().map(ToString::to_string).collect();
             format!(
                 "change {} of {}, and put it back at the end",
                 names.join(", "),
-                device.as_deref().unwrap_or("that device")
+                match devices.as_slice() {
+                    [] => "that device".to_owned(),
+                    all => all.join(" and "),
+                }
             )
         }
         Intention::Emulate { profile, size, transport, data } => {

@@ -15,8 +15,8 @@ pub struct Sampling {
 
 impl Sampling {
     /// Begins before the load does.
-    pub fn begin(host: &Host, device: Option<DeviceNumber>) -> Sampling {
-        let mut sampler = Sampler::new(host, device).ok();
+    pub fn begin(host: &Host, devices: &[DeviceNumber]) -> Sampling {
+        let mut sampler = Sampler::new(host, devices).ok();
         let before = sampler.as_mut().map(Sampler::sample);
         Sampling { sampler, before, samples: Vec::new(), throttled: Nanos::ZERO }
     }
@@ -26,9 +26,7 @@ impl Sampling {
         let Some(now) = self.sampler.as_mut().map(Sampler::sample) else { return };
         if let Some(before) = &self.before {
             let rates = Rates::between(before, &now);
-            let values =
-                rates.named().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            self.samples.push(CounterSample { at, values });
+            self.samples.push(CounterSample { at, values: rates.named().into_iter().collect() });
             if at > 0.0
                 && let (Some(was), Some(is)) = (before.throttled, now.throttled)
             {

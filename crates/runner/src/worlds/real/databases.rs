@@ -270,7 +270,8 @@ impl Databases {
         let (Some(job), Some(trial)) = (&workload.database, &mut self.trial) else {
             return Err(nothing());
         };
-        let mut sampler = Sampling::begin(&target.host, stage.and_then(|stage| stage.device));
+        let mut sampler =
+            Sampling::begin(&target.host, &stage.map(Stage::devices).unwrap_or_default());
         let mut of_server = ServerSampling::begin(&trial.running);
         let endpoint: Endpoint = trial.running.endpoint.clone();
         let spec = RunSpec {

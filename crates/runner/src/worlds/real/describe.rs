@@ -68,10 +68,10 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
     let factors: BTreeSet<Factor> =
         plan.cells.iter().flat_map(Cell::host_settings).map(|(factor, _)| factor.clone()).collect();
     if !factors.is_empty() {
-        let of_target = || target.chain.scheduled_device().map(|device| device.name.clone());
+        let of_target = || target.chain.varied_devices().map(|it| it.name.clone()).collect();
         all.push(Intention::ChangeSettings {
             factors: factors.into_iter().collect(),
-            device: if target.own_loop { None } else { of_target() },
+            devices: if target.own_loop { Vec::new() } else { of_target() },
         });
     }
     all
@@ -251,14 +251,7 @@ const TRAPS_OF_FIGURES: &[TrapKind] = &[
 pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, WorldError> {
     let inspection =
         host::Inspection::of(&target.host, &target.path, false).map_err(WorldError::fatal)?;
-    let mut settings: Vec<(String, String)> = match settings::queue(target) {
-        Ok((folder, _)) => folder
-            .read_all()
-            .into_iter()
-            .map(|(setting, value)| (setting.to_string(), value))
-            .collect(),
-        Err(_) => Vec::new(),
-    };
+    let mut settings = settings::recorded(target);
     settings.extend(databases::recorded(target, plan));
     let matters = |kind: TrapKind| {
         let direct = kind == TrapKind::DirectIsBuffered && plan.workload.job.sync.direct;

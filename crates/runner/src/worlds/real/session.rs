@@ -150,9 +150,11 @@ impl<'a> RealSession<'a> {
         if matches!(error, LoadError::Stopped) || stop.load(Ordering::Relaxed) {
             return WorldError::Interrupted;
         }
-        let device = self.stages.as_ref().and_then(Stages::current).and_then(|s| s.device);
-        let gone = device
-            .is_some_and(|number| host::BlockDevice::read(&self.target.host, number).is_err());
+        let devices = self.stages.as_ref().and_then(Stages::current).map(Stage::devices);
+        let gone = devices
+            .into_iter()
+            .flatten()
+            .any(|number| host::BlockDevice::read(&self.target.host, number).is_err());
         match gone {
             true => WorldError::fatal(DeviceGone { source: error }),
             false => WorldError::trial(error),
@@ -181,8 +183,8 @@ impl Session for RealSession<'_> {
         stages.enter(target, changes, plan, filesystem.as_ref())?;
         let Some(stage) = stages.current_mut() else { return Ok(()) };
         // Where no setting of the host is compared, none is touched.
-        if let (Some(number), true) = (stage.device, plan.sets_host()) {
-            settings::apply(changes, number, &mut stage.known, cell)?;
+        for (number, known) in stage.varied.iter_mut().filter(|_| plan.sets_host()) {
+            settings::apply(changes, *number, known, cell)?;
         }
         match &mut self.databases {
             Some(databases) => {
@@ -195,9 +197,9 @@ impl Session for RealSession<'_> {
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
         let stage = self.stage()?;
         let mut all = Vec::new();
-        for (place, number) in stage.device.iter().chain(&stage.below).enumerate() {
-            let folder = QueueFolder::of(&self.target.host, *number).map_err(WorldError::fatal)?;
-            let prefix = if place == 0 { String::new() } else { format!("{number}:") };
+        for (place, number) in stage.devices().into_iter().chain(stage.others.clone()).enumerate() {
+            let folder = QueueFolder::of(&self.target.host, number).map_err(WorldError::fatal)?;
+            let prefix = settings::prefix(place, number);
             let values = folder.read_all();
             all.extend(values.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
         }
@@ -219,9 +221,9 @@ impl Session for RealSession<'_> {
         }
         let (workload, engine) = plan.workload_of(self.cell(trial)).map_err(WorldError::trial)?;
         let stage = self.stage()?;
-        let device = stage.device;
+        let devices = stage.devices();
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, stop))?;
-        let mut sampler = counters::Sampling::begin(&self.target.host, device);
+        let mut sampler = counters::Sampling::begin(&self.target.host, &devices);
         let spec = LoadSpec {
             workload: &workload,
             target: &stage.target,

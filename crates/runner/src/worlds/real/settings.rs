@@ -2,7 +2,7 @@
 
 use super::RealTarget;
 use crate::WorldError;
-use host::{ASYNC_DEPTH, Changes, DeviceNumber, QueueFolder, Setting};
+use host::{ASYNC_DEPTH, BlockDevice, Changes, DeviceNumber, QueueFolder, Setting};
 use plan::{Cell, Factor, Level, Offer, Refusal};
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -27,24 +27,33 @@ const SETTABLE: [Factor; 5] = [
     Factor::ReadAheadKb,
 ];
 
-/// The queue whose settings a plan varies. Of a loop device that is not attached yet, any loop
+/// The queues whose settings a plan varies. Of a loop device that is not attached yet, any loop
 /// device's: they are alike until somebody sets them.
-pub fn queue(target: &RealTarget) -> Result<(QueueFolder, DeviceNumber), Refusal> {
+pub fn queues(target: &RealTarget) -> Result<Vec<VariedQueue>, Refusal> {
     let none = |message: String| Refusal::NoScheduledDevice { message };
-    let number = match target.own_loop {
-        true => any_loop(target).ok_or_else(|| {
-            none("this host has no loop devices (is the module loaded?)".to_owned())
-        })?,
-        false => match (target.chain.scheduled_device(), &target.chain.no_device) {
-            (Some(device), _) => device.number,
-            (None, Some(reason)) => return Err(none(reason.reason.clone())),
-            (None, None) => {
-                return Err(none("no device below the target has a scheduler".to_owned()));
-            }
-        },
+    let varied: Vec<DeviceNumber> = match target.own_loop {
+        true => any_loop(target).into_iter().collect(),
+        false => target.chain.varied.clone(),
     };
-    let folder = QueueFolder::of(&target.host, number).map_err(|error| none(error.to_string()))?;
-    Ok((folder, number))
+    if varied.is_empty() {
+        return Err(none(match (&target.chain.no_device, target.own_loop) {
+            (_, true) => "this host has no loop devices (is the module loaded?)".to_owned(),
+            (Some(reason), _) => reason.reason.clone(),
+            (None, _) => "no device below the target has a scheduler".to_owned(),
+        }));
+    }
+    let queue = |number: DeviceNumber| {
+        let device = BlockDevice::read(&target.host, number).map_err(|e| none(e.to_string()))?;
+        let folder = QueueFolder::of(&target.host, number).map_err(|e| none(e.to_string()))?;
+        Ok(VariedQueue { device, folder })
+    };
+    varied.into_iter().map(queue).collect()
+}
+
+/// A queue whose settings a plan varies.
+pub struct VariedQueue {
+    device: BlockDevice,
+    folder: QueueFolder,
 }
 
 fn any_loop(target: &RealTarget) -> Option<DeviceNumber> {
@@ -53,17 +62,72 @@ fn any_loop(target: &RealTarget) -> Option<DeviceNumber> {
     target.host.text(format!("/sys/block/{name}/dev"))?.parse().ok()
 }
 
-/// What can be set and what is set now.
-pub fn offer(target: &RealTarget) -> Offer {
-    let mut offer = Offer::default();
-    offer.missing.insert(Factor::Without, Refusal::OnlySimulated);
-    let (folder, number) = match queue(target) {
-        Ok(found) => found,
-        Err(reason) => {
-            offer.missing.extend(SETTABLE.iter().map(|f| (f.clone(), reason.clone())));
-            return offer;
-        }
+/// What all these queues are set to, as the environment of a run notes it.
+pub fn recorded(target: &RealTarget) -> Vec<(String, String)> {
+    let queues = queues(target).unwrap_or_default();
+    let of = |(place, queue): (usize, &VariedQueue)| {
+        let values = queue.folder.read_all();
+        let prefix = prefix(place, queue.device.number);
+        values.into_iter().map(move |(name, value)| (format!("{prefix}{name}"), value))
     };
+    queues.iter().enumerate().flat_map(of).collect()
+}
+
+/// What stands before the settings of the device at this place: nothing before the first's.
+pub fn prefix(place: usize, number: DeviceNumber) -> String {
+    if place == 0 { String::new() } else { format!("{number}:") }
+}
+
+/// What can be set and what is set now: on all devices that are varied.
+pub fn offer(target: &RealTarget) -> Offer {
+    let mut offer = match queues(target) {
+        Ok(queues) => offer_of_all(&queues),
+        Err(reason) => Offer {
+            missing: SETTABLE.iter().map(|factor| (factor.clone(), reason.clone())).collect(),
+            ..Offer::default()
+        },
+    };
+    offer.missing.insert(Factor::Without, Refusal::OnlySimulated);
+    offer
+}
+
+/// What all have in common. What they have set differently cannot be a baseline for all.
+fn offer_of_all(queues: &[VariedQueue]) -> Offer {
+    let mut all: Vec<(&str, Offer)> =
+        queues.iter().map(|queue| (queue.device.name.as_str(), offer_of(queue))).collect();
+    let mut common = std::mem::take(&mut all[0].1);
+    for (_, offer) in &all[1..] {
+        common.missing.extend(offer.missing.clone());
+        for (factor, levels) in &mut common.all {
+            let others = offer.all.get(factor).map_or(&[][..], Vec::as_slice);
+            levels.retain(|level| others.contains(level));
+        }
+    }
+    let set = |name: &str, level: Option<&Level>| {
+        (name.to_owned(), level.map_or("nothing".to_owned(), |level| level.0.clone()))
+    };
+    let first = all[0].0;
+    for (factor, level) in std::mem::take(&mut common.current) {
+        if common.missing.contains_key(&factor) {
+            continue;
+        }
+        let others = || all[1..].iter().map(|(name, offer)| (*name, offer.current.get(&factor)));
+        if others().all(|(_, its_level)| its_level == Some(&level)) {
+            common.current.insert(factor, level);
+        } else if let (true, Some(setting)) = (SETTABLE.contains(&factor), setting(&factor)) {
+            let values = std::iter::once(set(first, Some(&level)))
+                .chain(others().map(|(name, level)| set(name, level)))
+                .collect();
+            let setting = setting.to_string();
+            common.missing.insert(factor, Refusal::DevicesDiffer { setting, values });
+        }
+    }
+    common
+}
+
+fn offer_of(queue: &VariedQueue) -> Offer {
+    let VariedQueue { device, folder } = queue;
+    let mut offer = Offer::default();
     for factor in SETTABLE {
         let Some(setting) = setting(&factor) else { continue };
         let refused = |message: String| Refusal::Setting { setting: setting.to_string(), message };
@@ -100,10 +164,9 @@ pub fn offer(target: &RealTarget) -> Offer {
         }
     }
     if offer.current.contains_key(&Factor::Scheduler)
-        && let Ok(device) = host::BlockDevice::read(&target.host, number)
-        && let Some(choice) = device.queue.and_then(|queue| queue.scheduler)
+        && let Some(choice) = device.queue.as_ref().and_then(|queue| queue.scheduler.as_ref())
     {
-        let all = choice.available.into_iter().map(Level).collect();
+        let all = choice.available.iter().cloned().map(Level).collect();
         offer.all.insert(Factor::Scheduler, all);
     }
     offer
@@ -113,10 +176,13 @@ pub fn offer(target: &RealTarget) -> Offer {
 pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     // A cell that sets nothing has nothing to be refused.
     cell.host_settings().next()?;
-    let (folder, _) = match queue(target) {
-        Ok(found) => found,
-        Err(reason) => return Some(reason),
-    };
+    match queues(target) {
+        Ok(queues) => queues.iter().find_map(|queue| refuse_on(&queue.folder, cell)),
+        Err(reason) => Some(reason),
+    }
+}
+
+fn refuse_on(folder: &QueueFolder, cell: &Cell) -> Option<Refusal> {
     let under = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
     let now = folder.read(&Setting::Scheduler).unwrap_or_default();
     let of_another = cell.host_settings().find_map(|(factor, _)| match factor {
@@ -132,7 +198,7 @@ pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     if of_another.is_some() {
         return of_another;
     }
-    if let Some(refusal) = refuse_async_depth(&folder, cell, under.unwrap_or(&now), &now) {
+    if let Some(refusal) = refuse_async_depth(folder, cell, under.unwrap_or(&now), &now) {
         return Some(refusal);
     }
     cell.host_settings().find_map(|(factor, Level(value))| {

@@ -23,12 +23,10 @@ pub struct Stage {
     pub target: Target,
     /// The folder in which a database's data go.
     pub folder: PathBuf,
-    /// The device whose settings are varied; none where there is none.
-    pub device: Option<DeviceNumber>,
+    /// The devices whose settings are varied, with what is known of each one's settings.
+    pub varied: Vec<(DeviceNumber, Known)>,
     /// The other devices below that have settings: they must stay what they are.
-    pub below: Vec<DeviceNumber>,
-    /// The device's settings before anything was changed, and what schedulers begin with.
-    pub known: Known,
+    pub others: Vec<DeviceNumber>,
     /// What a reader must know of it.
     pub warnings: Vec<Warning>,
 }
@@ -99,7 +97,7 @@ impl Stages {
             if !target.sparse {
                 filler.fill(&load)?;
             }
-            stages.ready.insert(None, Stage::on(&target.host, load, &target.chain.scheduled)?);
+            stages.ready.insert(None, Stage::on(&target.host, load, &Devices::of(target))?);
             stages._held = Some(held);
             return Ok(stages);
         };
@@ -109,7 +107,7 @@ impl Stages {
             if !plan.is_of_databases() {
                 filler.fill(&load)?;
             }
-            stages.ready.insert(None, Stage::on(&target.host, load, &target.chain.scheduled)?);
+            stages.ready.insert(None, Stage::on(&target.host, load, &Devices::of(target))?);
             return Ok(stages);
         }
         if filesystems.is_empty() {
@@ -141,7 +139,7 @@ impl Stages {
             let mounted = mount(changes, &device, level)?;
             let stop = AtomicBool::new(false);
             let mut filler = Filler { plan, stop: &stop, watcher: &mut Unwatched };
-            let stage = filesystem_stage(target, &mounted, &target.chain.scheduled, &mut filler)?;
+            let stage = filesystem_stage(target, &mounted, &Devices::of(target), &mut filler)?;
             self.mounted = Some(mounted);
             self.ready.insert(Some(level.clone()), stage);
         }
@@ -171,18 +169,43 @@ impl Stages {
     }
 }
 
+/// Devices with settings.
+struct Devices {
+    varied: Vec<DeviceNumber>,
+    others: Vec<DeviceNumber>,
+}
+
+impl Devices {
+    /// Those of the target as it is.
+    fn of(target: &RealTarget) -> Devices {
+        let varied = target.chain.varied.clone();
+        let others =
+            target.chain.scheduled.iter().copied().filter(|it| !varied.contains(it)).collect();
+        Devices { varied, others }
+    }
+
+    /// A loop device of our own in front of them.
+    fn below_loop(target: &RealTarget, number: DeviceNumber) -> Devices {
+        Devices { varied: vec![number], others: target.chain.scheduled.clone() }
+    }
+}
+
 impl Stage {
-    /// On the first of `scheduled`, whose settings are noted.
-    fn on(host: &Host, target: Target, scheduled: &[DeviceNumber]) -> Result<Stage, WorldError> {
-        let device = scheduled.first().copied();
-        let before = match device {
-            Some(number) => QueueFolder::of(host, number).map_err(WorldError::fatal)?.read_all(),
-            None => BTreeMap::new(),
+    /// On these devices, whose settings are noted.
+    fn on(host: &Host, target: Target, devices: &Devices) -> Result<Stage, WorldError> {
+        let known = |number: &DeviceNumber| {
+            let folder = QueueFolder::of(host, *number).map_err(WorldError::fatal)?;
+            Ok((*number, Known::of(folder.read_all())))
         };
-        let below = scheduled.iter().skip(1).copied().collect();
+        let varied = devices.varied.iter().map(known).collect::<Result<_, _>>()?;
         let folder = target.path.parent().map(PathBuf::from).unwrap_or_default();
-        let known = Known::of(before);
-        Ok(Stage { target, folder, device, below, known, warnings: Vec::new() })
+        let others = devices.others.clone();
+        Ok(Stage { target, folder, varied, others, warnings: Vec::new() })
+    }
+
+    /// The devices whose settings are varied and whose requests are counted.
+    pub fn devices(&self) -> Vec<DeviceNumber> {
+        self.varied.iter().map(|(number, _)| *number).collect()
     }
 }
 
@@ -198,14 +221,13 @@ fn loop_stage(
     let room = if level.is_some() { size + filesystem_needs(size) } else { size };
     filler.fill(&Target::new(file, room))?;
     let device = changes.attach(file, LoopOptions::default()).map_err(WorldError::fatal)?;
-    let mut scheduled = vec![device.number];
-    scheduled.extend(&target.chain.scheduled);
+    let devices = Devices::below_loop(target, device.number);
     let Some(level) = level else {
-        return Stage::on(&target.host, Target::new(&device.node, size), &scheduled);
+        return Stage::on(&target.host, Target::new(&device.node, size), &devices);
     };
     let device = ScratchDevice::of_loop(&target.host, &device).map_err(WorldError::fatal)?;
     let mounted = mount(changes, &device, level)?;
-    filesystem_stage(target, &mounted, &scheduled, filler)
+    filesystem_stage(target, &mounted, &devices, filler)
 }
 
 /// Makes a filesystem and mounts it.
@@ -245,14 +267,14 @@ pub fn host_kind(kind: FilesystemKind) -> host::FilesystemKind {
 fn filesystem_stage(
     target: &RealTarget,
     mounted: &MountedFilesystem,
-    scheduled: &[DeviceNumber],
+    devices: &Devices,
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
     let load = Target::new(mounted.point.join("data"), filler.plan.size);
     if !filler.plan.is_of_databases() {
         filler.fill(&load)?;
     }
-    let mut stage = Stage::on(&target.host, load, scheduled)?;
+    let mut stage = Stage::on(&target.host, load, devices)?;
     stage.warnings = mounted
         .unsafe_options
         .iter()
