@@ -86,7 +86,7 @@ pub fn compare(
     })
 }
 
-fn verdict(metric: Metric, low: f64, high: f64, margin: f64) -> Verdict {
+pub(crate) fn verdict(metric: Metric, low: f64, high: f64, margin: f64) -> Verdict {
     let width = (1.0 + margin).ln();
     if low >= -width && high <= width {
         return Verdict::NoDifference;

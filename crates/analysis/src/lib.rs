@@ -22,6 +22,7 @@ mod estimate;
 mod findings;
 mod metric;
 mod noise;
+mod sessions;
 mod summary;
 mod transactions;
 
@@ -31,6 +32,10 @@ pub use estimate::{Estimate, t_quantile};
 pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind, findings};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
+pub use sessions::{
+    SessionAnalysis, SessionCell, SessionComparison, SessionFloor, SessionGroup, SessionLevel,
+    SessionSummary,
+};
 pub use summary::{
     Analysis, BackgroundSummary, CellSummary, ComparedCell, Group, LatencySummary, LostTrial,
 };

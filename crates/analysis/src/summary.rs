@@ -148,7 +148,8 @@ impl ComparedCell {
     }
 }
 
-fn group(run: &Run, place: usize, correction: Correction) -> Group {
+/// The conditions of a baseline, in words, and the factors that its cells are told apart by.
+pub(crate) fn label_of(run: &Run, place: usize) -> (String, Vec<Factor>) {
     let conditions = run.plan.conditions();
     let conditions_only = run.plan.compared().is_empty();
     let shown = if conditions_only { conditions.clone() } else { run.plan.compared() };
@@ -156,6 +157,11 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
         true => String::new(),
         false => run.plan.cells[place].label(&conditions),
     };
+    (condition, shown)
+}
+
+fn group(run: &Run, place: usize, correction: Correction) -> Group {
+    let (condition, shown) = label_of(run, place);
     let dropped = run.dropped_cells();
     let cells = (0..run.plan.cells.len())
         .filter(|&cell| run.plan.cells[cell].baseline == Some(place))
@@ -185,7 +191,7 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
 }
 
 /// A figure's logarithm by round and replica, in the trials of a cell that count.
-fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
+pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
     run.trials
         .iter()
         .filter(|trial| trial.id.cell == cell)

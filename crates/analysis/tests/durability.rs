@@ -40,6 +40,7 @@ fn run(factors: &[(&str, &[&str])], rate: &dyn Fn(&str) -> f64) -> Run {
         state: RunState::Done,
         trials,
         events: Vec::new(),
+        later: Vec::new(),
     }
 }
 

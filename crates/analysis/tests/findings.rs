@@ -60,6 +60,7 @@ fn run(pattern: &str, change: impl Fn(usize, u32, &mut Measurement)) -> Run {
         state: RunState::Done,
         trials,
         events: Vec::new(),
+        later: Vec::new(),
     }
 }
 

@@ -92,6 +92,7 @@ fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
         state: RunState::Done,
         trials,
         events: Vec::new(),
+        later: Vec::new(),
     }
 }
 

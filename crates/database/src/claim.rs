@@ -83,6 +83,13 @@ impl Claim {
         Ok(Claim { endpoint, theirs: !tables.is_empty() && !ours })
     }
 
+    /// The server's version, as it says itself.
+    pub fn version(&self) -> Result<String, DatabaseError> {
+        let mut session = self.endpoint.connect().map_err(claiming())?;
+        let rows = session.ask("SELECT version()").map_err(claiming())?;
+        Ok(rows.into_iter().flatten().flatten().next().unwrap_or_default())
+    }
+
     /// Whether what it holds is what a shape wants, loaded by us before.
     pub fn holds(&self, shape: &Shape, seed: u64) -> Result<bool, DatabaseError> {
         let mut session = self.endpoint.connect().map_err(claiming())?;

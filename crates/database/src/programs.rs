@@ -50,6 +50,11 @@ impl Programs {
         self.server.title()
     }
 
+    /// The server's program.
+    pub fn program(&self) -> &Path {
+        self.server.program()
+    }
+
     /// The variables that it has.
     pub fn catalog(&self) -> Result<Catalog, DatabaseError> {
         self.server.catalog()

@@ -2,7 +2,13 @@
 
 use crate::{Catalog, DatabaseError, Endpoint, VariableError};
 use host::User;
-use std::{collections::BTreeMap, io, path::PathBuf, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 use units::Bytes;
 use workload::{DatabaseJob, StorageEngine};
 
@@ -89,6 +95,9 @@ pub struct Sizes {
 pub(crate) trait ServerKind {
     /// Its name and version, for people: `MariaDB 10.11.14`.
     fn title(&self) -> &str;
+
+    /// The server's program.
+    fn program(&self) -> &Path;
 
     /// Whom it runs as, where that is somebody else than this process.
     fn user(&self) -> Option<&User> {

@@ -42,6 +42,7 @@ mod scratch;
 mod server;
 mod setting;
 mod signature;
+mod surroundings;
 mod sync_card;
 mod trap_rules;
 mod traps;
@@ -87,6 +88,7 @@ pub use refusal::Refusal;
 pub use scratch::{KEEP_FREE, ScratchFile, ScratchFolder, check_room};
 pub use setting::{ASYNC_DEPTH, NotASetting, Setting};
 pub use signature::{Signature, SignatureKind, begins_empty, signatures};
+pub use surroundings::{Surroundings, package_of};
 pub use sync_card::{
     CacheEvidence, CommitCost, DurableBy, NoFsync, NoFsyncReason, NoFsyncVerdict, PageAnswer,
     PageOwner, PowerLoss, PowerLossVerdict, SyncCard, SyncCell, SyncDevice, SyncFigures,

@@ -1,6 +1,7 @@
 //! Where a run was made.
 
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use units::{Bytes, Nanos};
 
 /// In which world a run was made.
@@ -128,8 +129,86 @@ pub struct Environment {
     pub settings: Vec<(String, String)>,
     /// What a reader of the figures must know of where they were made.
     pub caveats: Vec<Caveat>,
+    /// Which boot of the host; empty where there is no host, and in files before version 4.
+    pub boot_id: String,
+    /// When that boot began, in seconds since 1970, where it is known.
+    pub booted_at: Option<i64>,
+    /// What else may bear on the figures and changes with a kernel or a server; none in files before
+    /// version 4.
+    pub facts: Vec<Fact>,
     /// All that inspection found, as it prints with `--json`; null in a world without a host.
     pub inspection: serde_json::Value,
+}
+
+/// Something about a host that may change between two boots, or with an upgrade.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is about.
+    pub aspect: Aspect,
+    /// Which, as the kernel or the server calls it.
+    pub name: String,
+    /// What it is.
+    pub value: String,
+}
+
+impl Fact {
+    /// The name of the fact about a server's version.
+    pub const SERVER_VERSION: &str = "version";
+    /// The name of the fact about a server's program.
+    pub const SERVER_PROGRAM: &str = "program";
+    /// The name of the fact about the kernel's package.
+    pub const KERNEL_PACKAGE: &str = "kernel";
+    /// The name of the fact about how the kernel was built.
+    pub const KERNEL_BUILD: &str = "version";
+}
+
+/// What a [`Fact`] or an [`EnvironmentChange`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aspect {
+    /// The kernel's release.
+    Kernel,
+    /// How the kernel was built.
+    KernelBuild,
+    /// The kernel's command line.
+    BootLine,
+    /// The processor, and how many there are.
+    Processor,
+    /// The processor's microcode.
+    Microcode,
+    /// What the kernel does about a vulnerability of the processor.
+    Mitigation,
+    /// Memory.
+    Memory,
+    /// The device, or its firmware.
+    Device,
+    /// A setting of the device before the run.
+    Setting,
+    /// The options with which the target's filesystem is mounted.
+    MountOptions,
+    /// A parameter of a kernel module.
+    ModuleParameter,
+    /// A sysctl.
+    Sysctl,
+    /// The database server.
+    Server,
+    /// A package of the distribution.
+    Package,
+    /// The program that measures.
+    Spindle,
+}
+
+/// What is another in one environment than in an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EnvironmentChange {
+    /// What it is about.
+    pub aspect: Aspect,
+    /// Which.
+    pub name: String,
+    /// What it was; `None` where it was not there.
+    pub was: Option<String>,
+    /// What it is.
+    pub is: Option<String>,
 }
 
 impl Environment {
@@ -145,6 +224,65 @@ impl Environment {
         let (what, was, is) = parts.into_iter().find(|(_, was, is)| was != is)?;
         Some(Difference { what, was: was.clone(), is: is.clone() })
     }
+
+    /// What a fact says.
+    pub fn fact(&self, aspect: Aspect, name: &str) -> Option<&str> {
+        let wanted = |fact: &&Fact| fact.aspect == aspect && fact.name == name;
+        self.facts.iter().find(wanted).map(|fact| fact.value.as_str())
+    }
+
+    /// What is another in `later` than here, by aspect. Where this one is of a file before version 4, which
+    /// has no facts, nothing is known of them, and nothing is said.
+    pub fn changes(&self, later: &Environment) -> Vec<EnvironmentChange> {
+        let (was, is) = (self.all_facts(), later.all_facts());
+        let known = |aspect: Aspect| !self.facts.is_empty() || !is_of_facts(aspect);
+        let names: BTreeSet<&(Aspect, String)> = was.keys().chain(is.keys()).collect();
+        names
+            .into_iter()
+            .filter(|key| was.get(key) != is.get(key) && known(key.0))
+            .map(|key| EnvironmentChange {
+                aspect: key.0,
+                name: key.1.clone(),
+                was: was.get(key).cloned(),
+                is: is.get(key).cloned(),
+            })
+            .collect()
+    }
+
+    fn all_facts(&self) -> BTreeMap<(Aspect, String), String> {
+        let mut all = BTreeMap::new();
+        let mut add = |aspect, name: &str, value: &str| {
+            all.insert((aspect, name.to_owned()), value.to_owned());
+        };
+        add(Aspect::Kernel, "release", &self.kernel);
+        add(Aspect::Processor, "model", &self.cpu);
+        add(Aspect::Processor, "online", &self.cpus.to_string());
+        // Kernels keep more or less of it for themselves: to the nearest sixteenth of a GiB.
+        let sixteenths = (self.memory_bytes + (1 << 25)) >> 26;
+        add(Aspect::Memory, "size", &Bytes(sixteenths << 26).to_string());
+        add(Aspect::Device, "chain", &self.device);
+        add(Aspect::Spindle, "version", &self.spindle_version);
+        for (name, value) in &self.settings {
+            add(Aspect::Setting, name, value);
+        }
+        for fact in &self.facts {
+            add(fact.aspect, &fact.name, &fact.value);
+        }
+        all
+    }
+}
+
+/// Whether an aspect is known from facts alone, which older files do not have.
+fn is_of_facts(aspect: Aspect) -> bool {
+    !matches!(
+        aspect,
+        Aspect::Kernel
+            | Aspect::Processor
+            | Aspect::Memory
+            | Aspect::Device
+            | Aspect::Setting
+            | Aspect::Spindle
+    )
 }
 
 /// How two places differ.

@@ -5,7 +5,7 @@
 //! that is added here has a default, so that older files are read; one that is removed stays here and
 //! is converted.
 
-use crate::{Caveat, Environment, WorldKind};
+use crate::{Caveat, Environment, Fact, WorldKind};
 use plan::{
     Cell, DroppedFactor, Factor, LeftOut, Level, Plan, PresetUse, Published, Refusal, RefusedCell,
     Timing,
@@ -156,6 +156,12 @@ pub(crate) struct EnvironmentForm {
     device: String,
     settings: Vec<(String, String)>,
     caveats: Vec<CaveatForm>,
+    #[serde(default)]
+    boot_id: String,
+    #[serde(default)]
+    booted_at: Option<i64>,
+    #[serde(default)]
+    facts: Vec<Fact>,
     inspection: serde_json::Value,
 }
 
@@ -433,6 +439,9 @@ impl From<&Environment> for EnvironmentForm {
             device,
             settings,
             caveats,
+            boot_id,
+            booted_at,
+            facts,
             inspection,
         } = environment.clone();
         EnvironmentForm {
@@ -447,6 +456,9 @@ impl From<&Environment> for EnvironmentForm {
             device,
             settings,
             caveats: caveats.into_iter().map(CaveatForm::Data).collect(),
+            boot_id,
+            booted_at,
+            facts,
             inspection,
         }
     }
@@ -470,6 +482,9 @@ impl From<EnvironmentForm> for Environment {
             device: form.device,
             settings: form.settings,
             caveats: form.caveats.into_iter().map(caveat).collect(),
+            boot_id: form.boot_id,
+            booted_at: form.booted_at,
+            facts: form.facts,
             inspection: form.inspection,
         }
     }

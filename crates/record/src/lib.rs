@@ -11,19 +11,23 @@ mod form;
 mod histogram;
 mod measurement;
 mod run;
+mod session;
 mod share;
 mod store;
 mod transactions;
 mod warning;
 
-pub use environment::{Caveat, Difference, Environment, WorldKind};
+pub use environment::{
+    Aspect, Caveat, Difference, Environment, EnvironmentChange, Fact, WorldKind,
+};
 pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
     Second,
 };
-pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Trial, TrialId};
+pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Session, Trial, TrialId};
+pub use session::SessionFactor;
 pub use share::SharePermille;
 pub use store::{Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};

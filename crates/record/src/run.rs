@@ -1,8 +1,9 @@
 //! A run: where, what, and what each trial gave.
 
-use crate::{Environment, Measurement, VoidReason};
+use crate::{Environment, Measurement, SessionFactor, VoidReason};
 use plan::Plan;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// A run, as it is read back from its file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +21,27 @@ pub struct Run {
     /// Trials in the order in which they ran.
     pub trials: Vec<Trial>,
     /// What happened to the run as a whole: a dropped cell, an early end.
+    pub events: Vec<Event>,
+    /// Later sessions of the same plan, in other environments. All of the above is of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub later: Vec<Session>,
+}
+
+/// A later session of a run: the same plan, run again in another environment. Its trials have rounds of
+/// their own, from 0.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Session {
+    /// What differs on purpose; the same in all sessions of a run.
+    pub factor: SessionFactor,
+    /// When it started, in seconds since 1970.
+    pub started_at: i64,
+    /// Where.
+    pub environment: Environment,
+    /// The program of its private server, where that is not the plan's.
+    pub server_program: Option<PathBuf>,
+    /// Its trials, in the order in which they ran.
+    pub trials: Vec<Trial>,
+    /// What happened to it as a whole.
     pub events: Vec<Event>,
 }
 
@@ -192,5 +214,53 @@ impl Run {
     /// Rounds that have at least one trial.
     pub fn rounds(&self) -> u32 {
         self.trials.iter().map(|trial| trial.id.round + 1).max().unwrap_or(0)
+    }
+}
+
+impl Run {
+    /// Its sessions, the first included, each as a run of its own.
+    pub fn sessions(&self) -> Vec<Run> {
+        let first = Run { later: Vec::new(), ..self.clone() };
+        let last = self.later.len();
+        let later = self.later.iter().enumerate().map(|(place, session)| {
+            let mut plan = self.plan.clone();
+            if session.server_program.is_some() {
+                plan.workload.server_program.clone_from(&session.server_program);
+            }
+            Run {
+                name: self.name.clone(),
+                started_at: session.started_at,
+                environment: session.environment.clone(),
+                plan,
+                state: if place + 1 == last { self.state } else { RunState::Done },
+                trials: session.trials.clone(),
+                events: session.events.clone(),
+                later: Vec::new(),
+            }
+        });
+        std::iter::once(first).chain(later).collect()
+    }
+
+    /// The session that was begun last, as a run of its own.
+    pub fn last_session(&self) -> Run {
+        self.sessions().pop().unwrap_or_else(|| self.clone())
+    }
+
+    /// Trials of all its sessions.
+    pub fn trials_of_all(&self) -> usize {
+        self.trials.len() + self.later.iter().map(|session| session.trials.len()).sum::<usize>()
+    }
+
+    /// Rounds of all its sessions.
+    pub fn rounds_of_all(&self) -> u32 {
+        let rounds = |session: &Session| {
+            session.trials.iter().map(|trial| trial.id.round + 1).max().unwrap_or(0)
+        };
+        self.rounds() + self.later.iter().map(rounds).sum::<u32>()
+    }
+
+    /// What its sessions differ in on purpose; `None` where there is one alone.
+    pub fn session_factor(&self) -> Option<SessionFactor> {
+        self.later.first().map(|session| session.factor)
     }
 }

@@ -16,7 +16,7 @@ use std::{
 const APPLICATION_ID: i32 = 0x7370_696e;
 
 /// The tables' version, in `PRAGMA user_version`.
-const SCHEMA_VERSION: i32 = 3;
+const SCHEMA_VERSION: i32 = 4;
 
 /// The tables. Everything that a table is asked about stands in a column; what only travels
 /// (environment, plan) is JSON.
@@ -53,7 +53,8 @@ CREATE TABLE trial (
     generator_system_ns INTEGER,
     generator_threads INTEGER,
     generator_busiest_permille INTEGER,
-    warnings TEXT
+    warnings TEXT,
+    session INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE operation (
     trial INTEGER NOT NULL REFERENCES trial(trial),
@@ -103,7 +104,20 @@ CREATE TABLE event (
     round INTEGER NOT NULL,
     cell INTEGER,
     kind TEXT NOT NULL,
-    data TEXT NOT NULL
+    data TEXT NOT NULL,
+    session INTEGER NOT NULL DEFAULT 0
+);
+";
+
+/// What version 4 added: sessions after the first. A file of an older version lacks this, and the column
+/// `session` of `trial` and `event`.
+const SCHEMA_OF_SESSIONS: &str = "
+CREATE TABLE session (
+    session INTEGER PRIMARY KEY,
+    factor TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    server_program TEXT,
+    environment TEXT NOT NULL
 );
 ";
 
@@ -145,6 +159,8 @@ pub struct Store {
     path: PathBuf,
     /// Of its tables.
     version: i32,
+    /// The session that is written: 0 is the first.
+    session: i64,
     /// Held by the program that writes the file, until it is closed: two programs that resumed the same
     /// run would run the same trials on the same device. Declared last, because closing it before the
     /// connection would end SQLite's own locks.

@@ -1,21 +1,44 @@
 //! As CSV: a row for each cell, for a spreadsheet. The raw figures of each trial are in the run file.
 
-use analysis::{Analysis, CellSummary, ComparedCell, Group, Metric};
+use analysis::{Analysis, CellSummary, ComparedCell, Group, Metric, SessionAnalysis};
 use record::Run;
 use std::collections::BTreeSet;
 
 /// A header and a row for each cell. Latencies in nanoseconds; changes as ratios; one column for each
 /// factor and each counter.
+///
+/// Of a run with several sessions the first columns are the session's number and its level.
 pub fn csv(run: &Run, analysis: &Analysis) -> String {
-    let counters: BTreeSet<&String> = analysis
-        .groups
+    let Some(together) = SessionAnalysis::of(run) else {
+        return rows(&[(Vec::new(), run, analysis)], &[]);
+    };
+    let sessions = run.sessions();
+    let analyses: Vec<Analysis> = sessions.iter().map(Analysis::of).collect();
+    let all: Vec<(Vec<String>, &Run, &Analysis)> = sessions
         .iter()
+        .zip(&analyses)
+        .enumerate()
+        .map(|(place, (session, analysis))| {
+            let level = &together.levels[together.sessions[place].level].name;
+            (vec![(place + 1).to_string(), level.clone()], session, analysis)
+        })
+        .collect();
+    rows(&all, &["session".to_owned(), together.factor.to_string()])
+}
+
+/// The rows of sessions, with what each begins with, under `first` columns and those of a session.
+fn rows(sessions: &[(Vec<String>, &Run, &Analysis)], first: &[String]) -> String {
+    let Some((_, run, _)) = sessions.first() else { return String::new() };
+    let counters: BTreeSet<&String> = sessions
+        .iter()
+        .flat_map(|(_, _, analysis)| &analysis.groups)
         .flat_map(|group| {
             std::iter::once(&group.baseline).chain(group.cells.iter().map(|c| &c.summary))
         })
         .flat_map(|summary| summary.counters.keys())
         .collect();
-    let mut header: Vec<String> = vec!["cell".into(), "baseline".into()];
+    let mut header: Vec<String> = first.to_vec();
+    header.extend(["cell".into(), "baseline".into()]);
     header.extend(run.plan.factors.iter().map(ToString::to_string));
     let fixed = [
         "trials",
@@ -49,10 +72,15 @@ pub fn csv(run: &Run, analysis: &Analysis) -> String {
     }
     header.extend(counters.iter().map(|name| (*name).clone()));
     let mut out = line(&header);
-    for group in &analysis.groups {
-        out += &row(run, group, &group.baseline, None, &counters);
-        for cell in &group.cells {
-            out += &row(run, group, &cell.summary, Some(cell), &counters);
+    for (begin, run, analysis) in sessions {
+        for group in &analysis.groups {
+            let row = |summary: &CellSummary, cell: Option<&ComparedCell>| {
+                line(&[begin.clone(), row(run, group, summary, cell, &counters)].concat())
+            };
+            out += &row(&group.baseline, None);
+            for cell in &group.cells {
+                out += &row(&cell.summary, Some(cell));
+            }
         }
     }
     out
@@ -64,7 +92,7 @@ fn row(
     summary: &CellSummary,
     compared: Option<&ComparedCell>,
     counters: &BTreeSet<&String>,
-) -> String {
+) -> Vec<String> {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let mut cells = vec![
         summary.cell.to_string(),
@@ -109,7 +137,7 @@ fn row(
     for name in counters {
         cells.push(number(summary.counters.get(*name).copied()));
     }
-    line(&cells)
+    cells
 }
 
 /// One line; quoted as RFC 4180 says.

@@ -1,13 +1,33 @@
 //! As JSON, for programs.
 
 use crate::sentences;
-use analysis::{Analysis, decide, findings};
+use analysis::{Analysis, SessionAnalysis, decide, findings};
 use record::Run;
 use serde_json::{Value, json};
 
 /// Plan, environment, analysis and advice; not the raw trials, which are in the run file. Field
 /// names are those of the types, units their last word; infinite values are null.
+///
+/// Of a run with several sessions the fields are the first's, and `sessions` has each; `together` compares
+/// them.
 pub fn json(run: &Run, analysis: &Analysis) -> Value {
+    let mut value = session(run, analysis);
+    if let (Some(together), Some(fields)) = (SessionAnalysis::of(run), value.as_object_mut()) {
+        let all: Vec<Value> =
+            run.sessions().iter().map(|it| session(it, &Analysis::of(it))).collect();
+        fields.insert("sessions".to_owned(), all.into());
+        let verdicts: Vec<String> = together
+            .groups
+            .iter()
+            .map(|group| sentences::session_verdict(&together, group, &run.name))
+            .collect();
+        fields.insert("together".to_owned(), json!(together));
+        fields.insert("together_text".to_owned(), json!(verdicts));
+    }
+    value
+}
+
+fn session(run: &Run, analysis: &Analysis) -> Value {
     let advice: Vec<_> = analysis
         .groups
         .iter()

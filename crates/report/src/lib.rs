@@ -12,6 +12,7 @@ mod markdown;
 mod page;
 mod published;
 mod sentences;
+mod sessions;
 mod sync_card;
 mod table;
 mod terminal;

@@ -1,7 +1,7 @@
 //! As Markdown, for a ticket or a page.
 
-use crate::{Align, Table, published, sentences, terminal, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric, decide, findings};
+use crate::{Align, Table, published, sentences, sessions, terminal, transactions, words};
+use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
 use counters::Counter;
 use record::Run;
 use std::fmt::Write;
@@ -23,10 +23,44 @@ const DEVICE_COLUMNS: [&Counter; 13] = [
     &counters::DEVICE_F_AWAIT,
 ];
 
-/// The whole report.
+/// The whole report: of each session, and of the sessions together.
 pub fn markdown(run: &Run, analysis: &Analysis) -> String {
+    let Some(together) = SessionAnalysis::of(run) else {
+        return session(run, analysis, &run.name);
+    };
+    let mut out = String::new();
+    for (place, of_session) in run.sessions().iter().enumerate() {
+        let title = format!("{}, session {}", run.name, place + 1);
+        out.push_str(&session(of_session, &Analysis::of(of_session), &title));
+        out.push('\n');
+    }
+    let _ = writeln!(out, "# {}, sessions together\n", run.name);
+    out.push_str(&sessions::list(&together).markdown());
+    for group in &together.groups {
+        let title = match group.condition.as_str() {
+            "" => "Verdict",
+            condition => condition,
+        };
+        let verdict = sentences::session_verdict(&together, group, &run.name);
+        let _ = writeln!(out, "\n## {title}\n\n**{verdict}.**\n");
+        if let Some(table) = sessions::changes(&together, group) {
+            out.push_str(&table.markdown());
+        }
+        for note in sessions::notes(&together, group) {
+            let _ = writeln!(out, "\n{note}");
+        }
+    }
+    if let Some(table) = sessions::changed_table(&together) {
+        let _ = writeln!(out, "\n## Also changed\n");
+        out.push_str(&table.markdown());
+    }
+    out
+}
+
+/// The report of one session.
+fn session(run: &Run, analysis: &Analysis, title: &str) -> String {
     let environment = &run.environment;
-    let mut out = format!("# {}\n\n", run.name);
+    let mut out = format!("# {title}\n\n");
     let _ = writeln!(out, "- when: {}", words::date(run.started_at));
     let _ = writeln!(out, "- where: {} ({})", environment.device, environment.world);
     let _ = writeln!(

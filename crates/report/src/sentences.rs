@@ -8,6 +8,7 @@ mod finding;
 mod intention;
 mod loss;
 pub(crate) mod preset;
+mod session;
 mod sync_card;
 mod trouble;
 mod warning;
@@ -20,6 +21,7 @@ pub(crate) use finding::finding;
 pub(crate) use intention::intention;
 pub(crate) use loss::risks;
 pub use preset::presets;
+pub(crate) use session::{changed_thing, session_caveats, session_floor, session_verdict};
 pub(crate) use sync_card::{
     cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,
 };

@@ -1,15 +1,58 @@
 //! For a terminal.
 
-use crate::{Align, Table, published, sentences, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric, decide, findings};
+use crate::{Align, Table, published, sentences, sessions, transactions, words};
+use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
 use plan::{Factor, Intention, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
 use workload::{ClientKind, Replay, ReplayMode};
 
-/// The whole report in `width` columns.
+/// The whole report in `width` columns: of each session, and of the sessions together.
 pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
+    let Some(together) = SessionAnalysis::of(run) else { return session(run, analysis, width) };
+    let mut out = String::new();
+    for (place, of_session) in run.sessions().iter().enumerate() {
+        let _ = writeln!(out, "SESSION {} of {}\n", place + 1, run.name);
+        out.push_str(&session(of_session, &Analysis::of(of_session), width));
+        out.push('\n');
+    }
+    out.push_str("SESSIONS TOGETHER\n\n");
+    out.push_str(&sessions::list(&together).text(width));
+    for group in &together.groups {
+        out.push('\n');
+        if !group.condition.is_empty() {
+            let _ = writeln!(out, "With {}:\n", group.condition);
+        }
+        if let Some(table) = sessions::changes(&together, group) {
+            out.push_str(&table.text(width));
+        }
+        for note in sessions::notes(&together, group) {
+            let _ = writeln!(out, "{}", words::wrap(&note, width, 2));
+        }
+    }
+    let changed = sessions::changed_lines(&together);
+    if !changed.is_empty() {
+        out.push_str("\nAlso changed, against the first session:\n");
+    }
+    for line in changed {
+        let _ = writeln!(out, "  {}", words::wrap(&line, width - 2, 4));
+    }
+    out.push('\n');
+    for group in &together.groups {
+        let with = match group.condition.as_str() {
+            "" => String::new(),
+            condition => format!(" with {condition}"),
+        };
+        let verdict = sentences::session_verdict(&together, group, &run.name);
+        let text = format!("Verdict on the {}{with}: {verdict}.", together.factor);
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    }
+    out
+}
+
+/// The report of one session.
+fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
     let mut out = String::new();
     heading(&mut out, run, width);
     for group in &analysis.groups {

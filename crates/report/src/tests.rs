@@ -4,8 +4,9 @@ use super::*;
 use analysis::{Analysis, decide};
 use plan::{Factor, Intention, Level, Offer, RawLevel, RawPlan};
 use record::{
-    Caveat, ClientShare, CounterSample, Environment, JobMeasurement, Measurement, MovedSetting,
-    Outcome, Run, RunState, Trial, TrialId, VoidReason, Warning, WorldKind,
+    Aspect, Caveat, ClientShare, CounterSample, Environment, Fact, JobMeasurement, Measurement,
+    MovedSetting, Outcome, Run, RunState, Session, SessionFactor, Trial, TrialId, VoidReason,
+    Warning, WorldKind,
 };
 use units::{Bytes, Nanos};
 
@@ -68,6 +69,7 @@ fn run(clients: &[u64]) -> Run {
         state: RunState::Done,
         trials,
         events: Vec::new(),
+        later: Vec::new(),
     }
 }
 
@@ -281,4 +283,64 @@ fn a_preset_is_shown_with_its_flags_and_what_it_leaves_out() {
     let plan = raw.with_preset(&facts).resolve(&offer, &|_, _| None).unwrap();
     assert!(plan.alternate, "where the server lets it");
     insta::assert_snapshot!(plan_text(&plan, WorldKind::Real, &[Intention::Alternate], 80));
+}
+
+/// The same run under a newer kernel, a tenth faster, and each of both once more.
+fn sessions(kernels: &[&str]) -> Run {
+    let mut run = run(&[4]);
+    let fact = |value: &str| Fact {
+        aspect: Aspect::Mitigation,
+        name: "retbleed".to_owned(),
+        value: value.to_owned(),
+    };
+    run.environment.facts = vec![fact("Not affected")];
+    for (place, kernel) in kernels.iter().enumerate() {
+        let mut trials = run.trials.clone();
+        for trial in &mut trials {
+            if let Outcome::Valid(measurement) = &mut trial.outcome {
+                let factor = if *kernel == "7.2.13" { 1.1 } else { 1.0 } + 0.001 * place as f64;
+                let reads = &mut measurement.job.reads;
+                reads.operations = (reads.operations as f64 * factor) as u64;
+            }
+        }
+        let newer = *kernel == "7.2.13";
+        run.later.push(Session {
+            factor: SessionFactor::Kernel,
+            started_at: run.started_at + 3600 * (place as i64 + 1),
+            environment: Environment {
+                kernel: (*kernel).to_owned(),
+                facts: vec![fact(if newer { "Vulnerable" } else { "Not affected" })],
+                ..run.environment.clone()
+            },
+            server_program: None,
+            trials,
+            events: Vec::new(),
+        });
+    }
+    run
+}
+
+/// What a report says of sessions together.
+fn together(run: &Run) -> String {
+    let text = terminal(run, &Analysis::of(run), 80);
+    text.split_once("SESSIONS TOGETHER").unwrap().1.to_owned()
+}
+
+#[test]
+fn sessions_of_two_kernels_once_each_are_open() {
+    insta::assert_snapshot!(together(&sessions(&["7.2.13"])));
+}
+
+#[test]
+fn sessions_of_two_kernels_twice_each_have_a_floor() {
+    let run = sessions(&["7.2.13", "6.18.0", "7.2.13"]);
+    insta::assert_snapshot!(together(&run));
+    let text = markdown(&run, &Analysis::of(&run));
+    assert!(text.contains("# example, session 4") && text.contains("## Also changed"), "{text}");
+    let rows = csv(&run, &Analysis::of(&run));
+    assert!(rows.starts_with("session,kernel,cell,"), "{rows}");
+    assert_eq!(rows.lines().count(), 1 + 4 * run.plan.cells.len());
+    let value = json(&run, &Analysis::of(&run));
+    assert_eq!(value["sessions"].as_array().unwrap().len(), 4);
+    assert_eq!(value["together"]["levels"][1]["name"], "7.2.13");
 }

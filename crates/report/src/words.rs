@@ -44,6 +44,11 @@ pub(crate) fn share(share: f64) -> String {
 
 /// `+5.3 % (+2.0..+9.1)`.
 pub(crate) fn change(comparison: &Comparison) -> String {
+    change_within(comparison.ratio, comparison.low, comparison.high)
+}
+
+/// The same of a ratio and the ends of its interval.
+pub(crate) fn change_within(ratio: f64, low: f64, high: f64) -> String {
     let bound = |ratio: f64| {
         let change = (ratio - 1.0) * 100.0;
         match change.abs() {
@@ -52,7 +57,7 @@ pub(crate) fn change(comparison: &Comparison) -> String {
             _ => format!("{change:+.0}"),
         }
     };
-    format!("{} ({}..{})", percent(comparison.ratio), bound(comparison.low), bound(comparison.high))
+    format!("{} ({}..{})", percent(ratio), bound(low), bound(high))
 }
 
 /// The verdict's word, the same in tables, sentences and documents.

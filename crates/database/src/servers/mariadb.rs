@@ -8,7 +8,12 @@ use crate::{
     Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
     server::{Purpose, ServerKind, Sizes, Stop, StopSignal, signal},
 };
-use std::{collections::BTreeMap, io, path::PathBuf, process::Command};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 use units::Bytes;
 use workload::{DatabaseJob, StorageEngine};
 
@@ -78,6 +83,10 @@ impl MariaDb {
 impl ServerKind for MariaDb {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn program(&self) -> &Path {
+        &self.server
     }
 
     fn catalog(&self) -> Result<Catalog, DatabaseError> {

@@ -102,6 +102,10 @@ impl ServerKind for MySql {
         &self.title
     }
 
+    fn program(&self) -> &Path {
+        &self.server
+    }
+
     fn catalog(&self) -> Result<Catalog, DatabaseError> {
         my_option_file::catalog(self.bare(), &self.title)
     }

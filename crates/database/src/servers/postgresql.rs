@@ -11,7 +11,7 @@ use std::{
     collections::BTreeMap,
     fs, io,
     os::unix::fs::{PermissionsExt, chown},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
 };
 use units::Bytes;
@@ -108,6 +108,10 @@ impl PostgreSql {
 impl ServerKind for PostgreSql {
     fn title(&self) -> &str {
         &self.title
+    }
+
+    fn program(&self) -> &Path {
+        &self.server
     }
 
     fn user(&self) -> Option<&User> {

@@ -3,8 +3,8 @@
 use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain, versions};
 use crate::{
     Check, ClientShare, CounterSample, Environment, Event, GeneratorCost, JobMeasurement,
-    Measurement, OperationMeasurement, Outcome, Run, Second, SharePermille, TransactionMeasurement,
-    Transactions, Trial, TrialId, VoidReason,
+    Measurement, OperationMeasurement, Outcome, Run, Second, Session, SharePermille,
+    TransactionMeasurement, Transactions, Trial, TrialId, VoidReason,
     form::{EnvironmentForm, PlanForm},
 };
 use plan::Plan;
@@ -27,6 +27,10 @@ impl Store {
         };
         let mut store = Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)?;
         versions::upgrade(&mut store).map_err(|error| explain(path, error))?;
+        store.session = store
+            .connection
+            .query_row("SELECT coalesce(max(session), 0) FROM session", [], |row| row.get(0))
+            .map_err(|error| explain(path, error))?;
         Ok(store)
     }
 
@@ -63,7 +67,13 @@ impl Store {
         if check != "ok" {
             return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
         }
-        Ok(Store { connection, path: path.to_owned(), version: found, _writing: claimed })
+        Ok(Store {
+            connection,
+            path: path.to_owned(),
+            version: found,
+            session: 0,
+            _writing: claimed,
+        })
     }
 
     /// When the run started, in seconds since 1970.
@@ -98,20 +108,55 @@ impl Store {
                     plan: self.plan(row, 4)?,
                     trials: Vec::new(),
                     events: Vec::new(),
+                    later: Vec::new(),
                 })
             },
         )?;
-        let mut trials = self.connection.prepare(
+        (run.trials, run.events) = (self.trials(0)?, self.events(0)?);
+        if self.version < 4 {
+            return Ok(run);
+        }
+        let mut sessions = self.connection.prepare(
+            "SELECT session, factor, started_at, server_program, environment FROM session
+             ORDER BY session",
+        )?;
+        let rows = sessions.query_map([], |row| {
+            let session = row.get(0)?;
+            Ok(Session {
+                factor: from_word(row, 1)?,
+                started_at: row.get(2)?,
+                server_program: row.get::<_, Option<String>>(3)?.map(Into::into),
+                environment: self.environment(row, 4)?,
+                trials: self.trials(session)?,
+                events: self.events(session)?,
+            })
+        })?;
+        run.later = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(run)
+    }
+
+    /// The rows of a session; before version 4 there is one session alone.
+    fn of_session(&self, session: i64) -> String {
+        if self.version < 4 { String::new() } else { format!("WHERE session = {session}") }
+    }
+
+    fn trials(&self, session: i64) -> rusqlite::Result<Vec<Trial>> {
+        let mut trials = self.connection.prepare(&format!(
             "SELECT trial, round, cell, replica, started_at, outcome, reason, applied, span_ns,
              generator_user_ns, generator_system_ns, generator_threads,
-             generator_busiest_permille, warnings FROM trial ORDER BY trial",
-        )?;
+             generator_busiest_permille, warnings FROM trial {} ORDER BY trial",
+            self.of_session(session)
+        ))?;
         let rows = trials.query_map([], |row| self.trial(row))?;
-        run.trials = rows.collect::<rusqlite::Result<_>>()?;
+        rows.collect()
+    }
+
+    fn events(&self, session: i64) -> rusqlite::Result<Vec<Event>> {
         let text = if self.version < 3 { "text" } else { "data" };
-        let mut events = self
-            .connection
-            .prepare(&format!("SELECT round, cell, kind, {text} FROM event ORDER BY rowid"))?;
+        let mut events = self.connection.prepare(&format!(
+            "SELECT round, cell, kind, {text} FROM event {} ORDER BY rowid",
+            self.of_session(session)
+        ))?;
         let rows = events.query_map([], |row| {
             let round = row.get(0)?;
             let kind = match self.version < 3 {
@@ -120,8 +165,7 @@ impl Store {
             };
             Ok(Event { round, kind })
         })?;
-        run.events = rows.collect::<rusqlite::Result<_>>()?;
-        Ok(run)
+        rows.collect()
     }
 
     fn environment(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Environment> {

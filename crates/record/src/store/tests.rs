@@ -210,6 +210,84 @@ fn a_databases_transactions_read_back_as_written() {
     assert_eq!((read.operations(), read.is_response(), read.shares().len()), (2, true, 12));
 }
 
+fn session(kernel: &str) -> Session {
+    let fact =
+        Fact { aspect: Aspect::Microcode, name: "revision".to_owned(), value: "0x2f".to_owned() };
+    Session {
+        factor: SessionFactor::Kernel,
+        started_at: 99,
+        environment: Environment {
+            kernel: kernel.to_owned(),
+            boot_id: "b".to_owned(),
+            booted_at: Some(90),
+            facts: vec![fact],
+            ..environment()
+        },
+        server_program: Some("/opt/mariadbd".into()),
+        trials: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+#[test]
+fn sessions_read_back_apart_from_one_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    store.add_trial(&trial(0, 0)).unwrap();
+    store.set_state(RunState::Done).unwrap();
+    assert!(!store.drop_empty_session().unwrap(), "the first stays");
+    store.begin_session(&session("7.2")).unwrap();
+    store.add_trial(&trial(0, 1)).unwrap();
+    store.add_event(&Event { round: 0, kind: EventKind::Interrupted }).unwrap();
+    drop(store);
+    // Whoever goes on, goes on with the last.
+    let mut store = Store::open_to_resume(&path).unwrap();
+    store.add_trial(&trial(1, 0)).unwrap();
+    assert!(!store.drop_empty_session().unwrap(), "what was measured stays");
+    store.begin_session(&session("7.3")).unwrap();
+    store.add_event(&Event { round: 0, kind: EventKind::Interrupted }).unwrap();
+    assert!(store.drop_empty_session().unwrap());
+    let run = store.read().unwrap();
+    assert_eq!((run.trials.len(), run.events.len(), run.later.len()), (1, 0, 1));
+    let expected = Session {
+        trials: vec![trial(0, 1), trial(1, 0)],
+        events: vec![Event { round: 0, kind: EventKind::Interrupted }],
+        ..session("7.2")
+    };
+    assert_eq!(run.later, [expected]);
+    let last = run.last_session();
+    assert_eq!((last.environment.kernel.as_str(), last.rounds()), ("7.2", 2));
+    assert_eq!(last.plan.workload.server_program, Some("/opt/mariadbd".into()));
+    assert_eq!(run.sessions()[0].plan, plan(), "the first has the plan's own server");
+    assert_eq!(run.trials_of_all(), 3);
+}
+
+#[test]
+fn a_file_of_version_3_is_read_and_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    store.add_trial(&trial(0, 0)).unwrap();
+    // What version 4 added taken away again: a file of version 3 is what is left.
+    store
+        .connection
+        .execute_batch(
+            "ALTER TABLE trial DROP COLUMN session; ALTER TABLE event DROP COLUMN session;
+             DROP TABLE session; PRAGMA user_version = 3;",
+        )
+        .unwrap();
+    drop(store);
+    let before = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!((before.trials.len(), before.later.len()), (1, 0));
+    let mut store = Store::open_to_resume(&path).unwrap();
+    assert_eq!(store.read().unwrap(), before);
+    store.begin_session(&session("7.2")).unwrap();
+    store.add_trial(&trial(0, 1)).unwrap();
+    let after = store.read().unwrap();
+    assert_eq!((after.trials, after.later[0].trials.len()), (before.trials, 1));
+}
+
 /// Run files that older versions wrote.
 const SAMPLES: [(&str, &[u8]); 2] = [
     ("version 1", include_bytes!("../../samples/version-1.run")),

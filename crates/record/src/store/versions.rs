@@ -1,9 +1,11 @@
 //! What older run files spelled differently, and how a file is upgraded before it is resumed.
 //!
 //! Version 1 lacks databases and event logs. Version 2 has sentences where version 3 has data:
-//! warnings, caveats, reasons, events.
+//! warnings, caveats, reasons, events. Version 3 has no sessions after the first.
 
-use super::{SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, events::SCHEMA_OF_EVENTS};
+use super::{
+    SCHEMA_OF_DATABASES, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store, events::SCHEMA_OF_EVENTS,
+};
 use crate::{DropCause, EventKind, VoidReason, Warning};
 use rusqlite::{Transaction, params};
 
@@ -37,7 +39,14 @@ pub(super) fn upgrade(store: &mut Store) -> rusqlite::Result<()> {
         transaction.execute_batch(SCHEMA_OF_DATABASES)?;
         transaction.execute_batch(SCHEMA_OF_EVENTS)?;
     }
-    upgrade_sentences(&transaction)?;
+    if from < 3 {
+        upgrade_sentences(&transaction)?;
+    }
+    transaction.execute_batch(
+        "ALTER TABLE trial ADD COLUMN session INTEGER NOT NULL DEFAULT 0;
+         ALTER TABLE event ADD COLUMN session INTEGER NOT NULL DEFAULT 0;",
+    )?;
+    transaction.execute_batch(SCHEMA_OF_SESSIONS)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
     store.version = SCHEMA_VERSION;

@@ -1,13 +1,14 @@
 //! Writing a run file.
 
 use super::{
-    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_VERSION, Store, StoreError, claim,
+    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store,
+    StoreError, claim,
     events::{SCHEMA_OF_EVENTS, write_events},
     explain,
 };
 use crate::{
-    Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Transactions,
-    Trial,
+    Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Session,
+    Transactions, Trial,
     form::{EnvironmentForm, PlanForm},
 };
 use plan::Plan;
@@ -39,6 +40,7 @@ impl Store {
             connection,
             path: path.to_owned(),
             version: SCHEMA_VERSION,
+            session: 0,
             _writing: Some(claimed),
         };
         store
@@ -61,6 +63,7 @@ impl Store {
         transaction.execute_batch(SCHEMA)?;
         transaction.execute_batch(SCHEMA_OF_DATABASES)?;
         transaction.execute_batch(SCHEMA_OF_EVENTS)?;
+        transaction.execute_batch(SCHEMA_OF_SESSIONS)?;
         transaction.execute(
             "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
             params![
@@ -101,8 +104,8 @@ impl Store {
         transaction.execute(
             "INSERT INTO trial (round, cell, replica, started_at, outcome, reason, applied, span_ns,
              generator_user_ns, generator_system_ns, generator_threads,
-             generator_busiest_permille, warnings)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             generator_busiest_permille, warnings, session)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 trial.id.round,
                 trial.id.cell as i64,
@@ -117,6 +120,7 @@ impl Store {
                 measurement.map(|m| m.generator.threads),
                 measurement.map(|m| m.generator.busiest.0),
                 measurement.map(|m| json(&m.warnings)).transpose()?,
+                self.session,
             ],
         )?;
         if let Some(measurement) = measurement {
@@ -134,10 +138,68 @@ impl Store {
         let (kind, cell) = event.kind.columns();
         self.connection
             .execute(
-                "INSERT INTO event (round, cell, kind, data) VALUES (?, ?, ?, ?)",
-                params![event.round, cell.map(|cell| cell as i64), kind, json(&event.kind)?],
+                "INSERT INTO event (round, cell, kind, data, session) VALUES (?, ?, ?, ?, ?)",
+                params![
+                    event.round,
+                    cell.map(|cell| cell as i64),
+                    kind,
+                    json(&event.kind)?,
+                    self.session
+                ],
             )
             .map(drop)
+    }
+
+    /// Begins another session: what is added from now on belongs to it. What there is stays as it is.
+    pub fn begin_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        self.write_session(session).map_err(|error| self.failed(error))
+    }
+
+    fn write_session(&mut self, session: &Session) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "INSERT INTO session (session, factor, started_at, server_program, environment)
+             VALUES (?, ?, ?, ?, ?)",
+            params![
+                self.session + 1,
+                session.factor.to_string(),
+                session.started_at,
+                session.server_program.as_ref().map(|path| path.to_string_lossy().into_owned()),
+                json(&EnvironmentForm::from(&session.environment))?,
+            ],
+        )?;
+        transaction.execute("UPDATE run SET state = ?", params![word(&RunState::Running)])?;
+        transaction.commit()?;
+        self.session += 1;
+        Ok(())
+    }
+
+    /// Whether a later session than the first is written.
+    pub fn writes_later_session(&self) -> bool {
+        self.session > 0
+    }
+
+    /// Takes away the session that was begun last, if it has no trials; says whether it did.
+    pub fn drop_empty_session(&mut self) -> Result<bool, StoreError> {
+        self.remove_empty_session().map_err(|error| self.failed(error))
+    }
+
+    fn remove_empty_session(&mut self) -> rusqlite::Result<bool> {
+        let session = self.session;
+        let transaction = self.connection.transaction()?;
+        let trials: i64 = transaction.query_row(
+            "SELECT count(*) FROM trial WHERE session = ?",
+            params![session],
+            |row| row.get(0),
+        )?;
+        if session == 0 || trials > 0 {
+            return Ok(false);
+        }
+        transaction.execute("DELETE FROM event WHERE session = ?", params![session])?;
+        transaction.execute("DELETE FROM session WHERE session = ?", params![session])?;
+        transaction.commit()?;
+        self.session -= 1;
+        Ok(true)
     }
 
     /// Says how the run stands.

@@ -410,6 +410,9 @@ impl World for SimulatedWorld {
             ),
             settings,
             caveats,
+            boot_id: String::new(),
+            booted_at: None,
+            facts: Vec::new(),
             inspection: serde_json::json!({
                 "profile": self.profile.name,
                 "title": self.profile.title,

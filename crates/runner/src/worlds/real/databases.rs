@@ -7,7 +7,7 @@ mod servers;
 mod trial_server;
 
 pub use presets::{atomic_max, facts as preset_facts};
-pub use servers::{Servers, intentions, recorded, refuse};
+pub use servers::{Servers, facts, intentions, recorded, refuse};
 
 use super::{RealTarget, counters::Sampling, stage::Stage};
 use crate::{Watcher, WorldError};

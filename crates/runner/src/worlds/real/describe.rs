@@ -5,9 +5,9 @@ use super::{
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
-use host::{DirectIoSupport, TrapKind};
+use host::{DirectIoSupport, Surroundings, TrapKind};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal, SizeLimit};
-use record::{Caveat, Environment, WorldKind};
+use record::{Aspect, Caveat, Environment, Fact, WorldKind};
 use scheduler::KernelVersion;
 use std::{collections::BTreeSet, path::Path};
 use units::Bytes;
@@ -268,6 +268,10 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         })
         .collect();
     let machine = &inspection.machine;
+    let surroundings = Surroundings::read(&target.host, &inspection.chain);
+    let (boot_id, booted_at) = (surroundings.boot_id.clone(), surroundings.booted_at);
+    let mut facts = facts(surroundings);
+    facts.extend(databases::facts(target, plan));
     Ok(Environment {
         world: WorldKind::Real,
         spindle_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -280,8 +284,48 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         device: device_line(target),
         settings,
         caveats,
+        boot_id,
+        booted_at,
+        facts,
         inspection: serde_json::to_value(&inspection).map_err(WorldError::fatal)?,
     })
+}
+
+/// What may change with a boot or an upgrade, for the record.
+fn facts(surroundings: Surroundings) -> Vec<Fact> {
+    let Surroundings {
+        boot_id: _,
+        booted_at: _,
+        kernel_build,
+        boot_line,
+        microcode,
+        mitigations,
+        firmware,
+        mount_options,
+        module_parameters,
+        sysctls,
+        kernel_package,
+    } = surroundings;
+    let one = |aspect, name: &str, value: String| Fact { aspect, name: name.to_owned(), value };
+    let mut facts = vec![
+        one(Aspect::KernelBuild, Fact::KERNEL_BUILD, kernel_build),
+        one(Aspect::BootLine, "words", boot_line),
+    ];
+    facts.extend(kernel_package.map(|(name, version)| {
+        one(Aspect::Package, Fact::KERNEL_PACKAGE, format!("{name} {version}"))
+    }));
+    facts.extend(microcode.map(|value| one(Aspect::Microcode, "revision", value)));
+    let named = [
+        (Aspect::Mitigation, mitigations),
+        (Aspect::Device, firmware),
+        (Aspect::MountOptions, mount_options),
+        (Aspect::ModuleParameter, module_parameters),
+        (Aspect::Sysctl, sysctls),
+    ];
+    for (aspect, all) in named {
+        facts.extend(all.into_iter().map(|(name, value)| Fact { aspect, name, value }));
+    }
+    facts
 }
 
 /// `/var/lib/mysql, ext4 on vda (virtio, 256 GiB), behind its own loop device`.

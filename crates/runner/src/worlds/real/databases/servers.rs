@@ -4,6 +4,7 @@
 use super::super::RealTarget;
 use database::{Catalog, Claim, DatabaseError, Programs, Settings, Shape, Sizes, VariableError};
 use plan::{Intention, Plan, Refusal};
+use record::{Aspect, Fact};
 use std::{
     cell::RefCell,
     collections::BTreeMap,
@@ -215,4 +216,35 @@ pub fn recorded(target: &RealTarget, plan: &Plan) -> Vec<(String, String)> {
         first.and_then(|(workload, _)| target.servers.settings(target, plan, &workload));
     let Some((server, settings)) = configured else { return Vec::new() };
     settings.into_iter().map(|(name, value)| (format!("{server}.{name}"), value)).collect()
+}
+
+/// The server and its package, where the plan has one server alone.
+pub fn facts(target: &RealTarget, plan: &Plan) -> Vec<Fact> {
+    let mut servers: Vec<Server> = plan.databases().into_iter().map(|job| job.server).collect();
+    servers.dedup();
+    let [server] = &servers[..] else { return Vec::new() };
+    let fact = |aspect, name: &str, value: &str| Fact {
+        aspect,
+        name: name.to_owned(),
+        value: value.to_owned(),
+    };
+    match target.servers.find(target, program_of(plan), server) {
+        Ok(Some(found)) => {
+            let (programs, _) = &*found;
+            let program = programs.program();
+            let path = program.display().to_string();
+            let mut facts = vec![
+                fact(Aspect::Server, Fact::SERVER_VERSION, programs.title()),
+                fact(Aspect::Server, Fact::SERVER_PROGRAM, &path),
+            ];
+            let package = host::package_of(&target.host, program);
+            facts.extend(package.map(|(name, version)| fact(Aspect::Package, &name, &version)));
+            facts
+        }
+        Ok(None) => Claim::look(&server.to_string(), target.use_existing)
+            .and_then(|claim| claim.version())
+            .map(|version| vec![fact(Aspect::Server, Fact::SERVER_VERSION, &version)])
+            .unwrap_or_default(),
+        Err(_) => Vec::new(),
+    }
 }
