@@ -14,6 +14,7 @@ mod profiles;
 mod restore;
 mod running_server;
 mod servers;
+mod sessions;
 mod simulated;
 mod stacks;
 mod sync_card;

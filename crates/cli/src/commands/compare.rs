@@ -9,7 +9,7 @@ use crate::{
     progress::Progress,
     runs_folder, say,
 };
-use analysis::Analysis;
+use analysis::{Analysis, SessionAnalysis};
 use anyhow::Context;
 use clap::Args;
 use record::{Run, Store};
@@ -43,6 +43,13 @@ pub struct OutputFlags {
     /// Exit with code 3 unless every verdict on throughput and p99 latency is settled
     #[arg(long)]
     settled: bool,
+}
+
+impl OutputFlags {
+    /// Whether only the report is wanted.
+    pub fn quiet(&self) -> bool {
+        self.quiet
+    }
 }
 
 impl CompareArgs {
@@ -110,15 +117,22 @@ pub fn execute(
         }
         None => error.into(),
     });
-    let ending = ended.with_context(|| match run.trials.is_empty() {
-        true => "nothing was measured".to_owned(),
-        false => format!(
-            "{} trials are kept in {}; `spindle resume` goes on",
-            run.trials.len(),
-            store.path().display()
-        ),
-    })?;
+    let ending =
+        ended.with_context(|| match run.trials.is_empty() && !store.writes_later_session() {
+            true => "nothing was measured".to_owned(),
+            false => format!(
+                "{} trials are kept in {}; `spindle resume` goes on",
+                run.trials.len(),
+                store.path().display()
+            ),
+        })?;
+    // With the sessions before it, of which this one is the last.
+    let run = if store.writes_later_session() { store.read()? } else { run };
     let analysis = Analysis::of(&run);
+    let settled = match SessionAnalysis::of(&run) {
+        Some(sessions) => sessions.settled(),
+        None => analysis.settled(),
+    };
     if output.json {
         say::json(&report::json(&run, &analysis))?;
     } else {
@@ -129,7 +143,7 @@ pub fn execute(
     }
     Ok(match ending {
         Ending::Interrupted => Exit::Interrupted,
-        Ending::Complete | Ending::Settled if output.settled && !analysis.settled() => Exit::Missed,
+        Ending::Complete | Ending::Settled if output.settled && !settled => Exit::Missed,
         Ending::Complete | Ending::Settled => Exit::Done,
     })
 }

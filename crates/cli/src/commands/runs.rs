@@ -30,7 +30,7 @@ impl RunsArgs {
                 .map(|(path, run)| {
                     serde_json::json!({
                         "run": run.name, "file": path, "started_at": run.started_at,
-                        "state": run.state, "trials": run.trials.len(),
+                        "state": run.state, "trials": run.trials_of_all(), "sessions": run.later.len() + 1,
                         "cells": run.plan.cells.len(), "target": run.plan.target,
                     })
                 })
@@ -63,7 +63,7 @@ fn table(runs: &[(std::path::PathBuf, Run)]) -> Table {
             run.name.clone(),
             state.to_owned(),
             run.plan.cells.len().to_string(),
-            run.rounds().to_string(),
+            run.rounds_of_all().to_string(),
             run.plan.target.clone(),
         ]);
     }
