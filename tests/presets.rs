@@ -2,10 +2,11 @@
 
 use crate::{
     database::{has_mariadb, has_postgresql, nothing_is_left},
-    machine::Place,
+    machine::{Loop, Mounted, Place, has_loop_devices},
 };
 use record::{Run, Store, Warning};
-use std::path::Path;
+use skipped::{Need, skip};
+use std::{path::Path, process::Command};
 
 /// The shortest trials: what is looked at is what was set, not how fast it was.
 const BRIEF: [&str; 6] = ["--rounds", "1", "--measure", "300ms", "--warmup", "100ms"];
@@ -122,12 +123,41 @@ fn a_level_that_is_not_proven_safe_is_left_out_with_the_reason() {
         "{text}"
     );
     let promised = host::AtomicWrites::of(&host::Host::here(), &folder).unwrap();
-    let promised = matches!(
-        promised.answer(units::Bytes::from_kib(8)),
-        host::AtomicAnswer::ByDevice | host::AtomicAnswer::ByFilesystem
-    );
+    let promised = promised.answer(units::Bytes::from_kib(8)) == host::AtomicAnswer::ByDevice;
     let left_out = plan(&[]).contains("Left out: off");
     assert_eq!(left_out, !promised);
+}
+
+#[test]
+fn what_xfs_writes_whole_only_when_asked_is_no_proof() {
+    if !has_postgresql() || !has_loop_devices() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(4 << 30).unwrap();
+    let Ok(made) = Command::new("mkfs.xfs").arg("-q").arg(&file).status() else {
+        skip(Need::Program, "mkfs.xfs");
+        return;
+    };
+    assert!(made.success());
+    let device = Loop::attach(&file, &[]);
+    let point = place.path().join("mounted");
+    std::fs::create_dir(&point).unwrap();
+    let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
+    assert!(mounted.success());
+    let mounted = Mounted(point.clone());
+    let workload = "oltp_read_write,tables=1,rows=1000,server=postgresql";
+    let words = ["plan", point.to_str().unwrap(), "--workload", workload, "--rounds", "5"];
+    let ended = place.run(&[&words[..], &["--preset", "doublewrite"]].concat()).expect(0);
+    let text = flat(&ended.out);
+    assert!(text.contains("Left out: off (full_page_writes=off)"), "{text}");
+    // Since 6.16 XFS does atomic writes itself, for those who ask.
+    let answer = host::AtomicWrites::of(&host::Host::here(), &point).unwrap();
+    if answer.answer(units::Bytes::from_kib(8)) == host::AtomicAnswer::ByFilesystem {
+        assert!(text.contains("only where it is asked for that (RWF_ATOMIC)"), "{text}");
+    }
+    drop(mounted);
 }
 
 #[test]

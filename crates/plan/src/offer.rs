@@ -23,7 +23,10 @@ pub struct Offer {
     pub layout_bytes_per_second: u64,
     /// The same for databases' data.
     pub databases: LoadingPace,
-    /// The largest write that is atomic where databases' data will be, when it is asked for.
+    /// Whether the servers of databases are run, so that cells can be switched inside one.
+    pub runs_servers: bool,
+    /// The largest write that the device does atomically where databases' data will be, when it is
+    /// asked for.
     pub atomic_write: Option<Bytes>,
 }
 

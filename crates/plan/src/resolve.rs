@@ -51,7 +51,8 @@ pub struct Plan {
     pub published: Vec<Published>,
     /// Whether cells are switched inside one running server, where it lets its variables be changed.
     pub alternate: bool,
-    /// The largest write that is atomic where databases' data are, when it is asked for.
+    /// The largest write that the device does atomically where databases' data are, when it is asked
+    /// for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub atomic_write: Option<Bytes>,
     /// The preset that some of the factors are from.
@@ -220,7 +221,7 @@ impl RawPlan {
             refused: Vec::new(),
             dropped,
             published: self.published.iter().map(Published::of).collect::<Result<_, _>>()?,
-            alternate: self.alternates(&levels, &databases)?,
+            alternate: self.alternates(&levels, &databases, offer)?,
             atomic_write: offer.atomic_write,
             preset: self.preset_use.clone(),
         };

@@ -279,7 +279,7 @@ fn a_preset_is_shown_with_its_flags_and_what_it_leaves_out() {
             .into(),
         ..RawPlan::default()
     };
-    let offer = Offer { default_size: Bytes::from_gib(1), ..Offer::default() };
+    let offer = Offer { default_size: Bytes::from_gib(1), runs_servers: true, ..Offer::default() };
     let plan = raw.with_preset(&facts).resolve(&offer, &|_, _| None).unwrap();
     assert!(plan.alternate, "where the server lets it");
     insta::assert_snapshot!(plan_text(&plan, WorldKind::Real, &[Intention::Alternate], 80));

@@ -104,6 +104,12 @@ pub enum AtomicLimit {
         "the filesystem takes no atomic writes, though the device has them (statx, STATX_WRITE_ATOMIC)"
     )]
     Filesystem,
+    /// The filesystem does it by writing elsewhere first, for writes that ask for it.
+    #[error(
+        "the filesystem writes a page whole only where it is asked for that (RWF_ATOMIC), which database \
+         servers do not do"
+    )]
+    WhenAsked,
     /// They are smaller.
     #[error("atomic writes here are at most {max} (statx, STATX_WRITE_ATOMIC)")]
     Above {

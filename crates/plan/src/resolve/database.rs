@@ -1,6 +1,6 @@
 //! What a plan of database workloads must fit, and its defaults.
 
-use crate::{Factor, Level, LoadingPace, RawPlan, Role, TRIAL_OVERHEAD};
+use crate::{Factor, Level, LoadingPace, Offer, RawPlan, Role, TRIAL_OVERHEAD};
 use units::{Bytes, Nanos};
 use workload::{DatabaseJob, DatabaseKind, VariableSet, WordError};
 
@@ -87,6 +87,7 @@ impl RawPlan {
         &self,
         levels: &[(Factor, Vec<Level>)],
         databases: &[DatabaseJob],
+        offer: &Offer,
     ) -> Result<bool, WordError> {
         if !self.alternate.unwrap_or(self.preset_use.is_some()) {
             return Ok(false);
@@ -104,6 +105,8 @@ impl RawPlan {
         let needs_its_own = levels.iter().map(|(factor, _)| factor).find(|it| !of_servers(it));
         let problem = if databases.is_empty() {
             Some("no database workload is named: add one, such as --workload tpcc".to_owned())
+        } else if !offer.runs_servers {
+            Some("the simulated world runs none".to_owned())
         } else if !databases.iter().all(|database| database.server.is_private()) {
             Some("Spindle did not start the server, and does not set its variables".to_owned())
         } else {

@@ -24,6 +24,7 @@ fn offer() -> Offer {
         default_size: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
         databases: LoadingPace::default(),
+        runs_servers: true,
         atomic_write: None,
     }
 }
@@ -218,4 +219,43 @@ fn a_budget_knows_what_a_databases_trial_takes_beside() {
     assert_eq!(plan.preparation, Nanos::from_secs(52));
     assert_eq!(plan.timing.overhead, Nanos::from_millis(7300));
     assert!(plan.total() <= Nanos::from_secs(600), "{:?}", plan.timing);
+}
+
+#[test]
+fn cells_alternate_in_one_server_only_where_they_can() {
+    let of = |factors: &[(&str, &[&str])], alternate: Option<bool>| {
+        let workload = Some("oltp_read_write".parse().unwrap());
+        let raw = RawPlan { workload, alternate, ..raw(factors) };
+        raw.resolve(&offer(), &|_, _| None)
+    };
+    let capacity: (&str, &[&str]) = ("server.innodb_io_capacity", &["200", "1000"]);
+    assert!(!of(&[capacity], None).unwrap().alternate, "asked for, or with a preset");
+    let all = [capacity, ("clients", &["1", "8"][..]), ("scheduler", &["none", "bfq"][..])];
+    assert!(of(&all, Some(true)).unwrap().alternate);
+    let refused = |factors: &[(&str, &[&str])]| of(factors, Some(true)).unwrap_err().to_string();
+    let filesystems = refused(&[capacity, ("filesystem", &["ext4", "xfs"])]);
+    assert!(filesystems.contains("another level of filesystem"), "{filesystems}");
+    let nowhere = Offer { runs_servers: false, ..offer() };
+    let workload = Some("oltp_read_write".parse().unwrap());
+    let raw = RawPlan { workload, alternate: Some(true), ..raw(&[capacity]) };
+    let error = raw.resolve(&nowhere, &|_, _| None).unwrap_err().to_string();
+    assert!(error.contains("simulated"), "{error}");
+}
+
+#[test]
+fn variables_that_are_set_together_are_one_level() {
+    let of = |factors: &[(&str, &[&str])]| {
+        let workload = Some("oltp_read_write".parse().unwrap());
+        RawPlan { workload, ..raw(factors) }.resolve(&offer(), &|_, _| None)
+    };
+    let sets: (&str, &[&str]) = ("variables", &["low: a=1+b=2", "b=9 + a=8", "as it is:"]);
+    let plan = of(&[sets]).unwrap();
+    assert_eq!(labels(&plan), ["low", "a 8, b 9", "as it is"]);
+    let variables = |cell: usize| plan.workload_of(&plan.cells[cell]).unwrap().0.variables;
+    assert_eq!(variables(1)["b"], "9");
+    assert!(variables(2).is_empty());
+    let twice = of(&[sets, ("server.b", &["1", "2"])]).unwrap_err().to_string();
+    assert!(twice.contains("in one place"), "{twice}");
+    let without = raw(&[sets]).resolve(&offer(), &|_, _| None).unwrap_err().to_string();
+    assert!(without.contains("no database workload"), "{without}");
 }

@@ -55,6 +55,42 @@ fn environment() -> Environment {
 }
 
 #[test]
+fn a_plan_of_a_preset_reads_back_as_written() {
+    let facts = plan::PresetFacts {
+        preset: workload::Preset::Capacity,
+        server: "MySQL 8.4.3".to_owned(),
+        fixed: [("log_bin".to_owned(), "binlog".to_owned())].into(),
+        sets: vec!["default: a=1+b=2".parse().unwrap(), "more: a=2+b=2".parse().unwrap()],
+        left_out: vec![plan::LeftOut {
+            set: "torn: c=0".parse().unwrap(),
+            reason: plan::Refusal::Preset {
+                limit: workload::PresetLimit::Torn {
+                    page: Bytes::from_kib(16),
+                    limit: workload::AtomicLimit::Above { max: Bytes::from_kib(4) },
+                },
+            },
+        }],
+    };
+    let raw = RawPlan {
+        target: Some("/tmp".to_owned()),
+        workload: Some("tpcc,server=mysql".parse().unwrap()),
+        ..RawPlan::default()
+    };
+    let offer = plan::Offer {
+        default_size: Bytes::from_gib(1),
+        atomic_write: Some(Bytes::from_kib(4)),
+        runs_servers: true,
+        ..plan::Offer::default()
+    };
+    let plan = raw.with_preset(&facts).resolve(&offer, &|_: &Plan, _: &Cell| None).unwrap();
+    assert!(plan.preset.is_some() && plan.alternate);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    Store::create(&path, "a", 1, &environment(), &plan).unwrap();
+    assert_eq!(Store::open(&path).unwrap().read().unwrap().plan, plan);
+}
+
+#[test]
 fn a_run_reads_back_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.spindle");

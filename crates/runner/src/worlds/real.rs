@@ -103,6 +103,7 @@ impl RealTarget {
         offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
         offer.databases = DATABASES;
+        offer.runs_servers = true;
         offer.atomic_write = databases::atomic_max(self);
         let (limit, why) = describe::size_limit(self)?;
         offer.default_size = match self.chain.kind {

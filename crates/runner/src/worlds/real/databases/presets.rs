@@ -160,7 +160,8 @@ fn single_variables(raw: &RawPlan) -> BTreeMap<String, String> {
 fn atomic(target: &RealTarget, size: Bytes) -> Result<(), AtomicLimit> {
     let writes = of_data(target).ok_or(AtomicLimit::NotMade)?;
     Err(match writes.map_err(|_| AtomicLimit::Unsaid)?.answer(size) {
-        AtomicAnswer::ByDevice | AtomicAnswer::ByFilesystem => return Ok(()),
+        AtomicAnswer::ByDevice => return Ok(()),
+        AtomicAnswer::ByFilesystem => AtomicLimit::WhenAsked,
         AtomicAnswer::No(NotAtomic::Device) => AtomicLimit::Device,
         AtomicAnswer::No(NotAtomic::Filesystem) => AtomicLimit::Filesystem,
         AtomicAnswer::No(NotAtomic::Above(max)) => AtomicLimit::Above { max },
@@ -170,10 +171,10 @@ fn atomic(target: &RealTarget, size: Bytes) -> Result<(), AtomicLimit> {
     })
 }
 
-/// The largest write that is atomic where the data will be, when it is asked for.
+/// The largest write that the device does atomically where the data will be, when it is asked for.
 pub fn atomic_max(target: &RealTarget) -> Option<Bytes> {
     match of_data(target)?.ok()?.target {
-        AtomicUnits::Sizes(sizes) => Some(sizes.max),
+        AtomicUnits::Sizes(sizes) => Some(sizes.max_by_device).filter(|max| *max > Bytes::ZERO),
         AtomicUnits::None | AtomicUnits::Unsaid => None,
     }
 }

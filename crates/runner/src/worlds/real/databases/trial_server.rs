@@ -97,3 +97,40 @@ pub fn another_values(
         })
         .collect()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_of_which_the_server_made_another_is_told() {
+        let pairs = |all: &[(&str, &str)]| -> Vec<(String, String)> {
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        let levels = [
+            ("innodb_linux_aio", "io_uring"),
+            ("innodb_doublewrite", "1"),
+            ("innodb_buffer_pool_size", "256M"),
+            ("log_bin", "binlog"),
+            ("not_read_back", "1"),
+        ];
+        let variables = pairs(&levels).into_iter().collect();
+        let workload = Workload { variables, ..Workload::default() };
+        let applied = pairs(&[
+            ("mariadb.innodb_buffer_pool_size", "268435456"),
+            ("mariadb.innodb_doublewrite", "ON"),
+            ("mariadb.innodb_linux_aio", "aio"),
+            ("mariadb.log_bin", "ON"),
+        ]);
+        let told = another_values("mariadb", &workload, &applied);
+        assert_eq!(
+            told,
+            [Warning::AnotherValue {
+                variable: "innodb_linux_aio".to_owned(),
+                wanted: "io_uring".to_owned(),
+                took: "aio".to_owned(),
+            }]
+        );
+    }
+}
