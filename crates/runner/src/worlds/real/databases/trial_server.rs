@@ -99,7 +99,6 @@ pub fn another_values(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -123,9 +122,9 @@ mod tests {
             ("mariadb.innodb_linux_aio", "aio"),
             ("mariadb.log_bin", "ON"),
         ]);
-        let told = another_values("mariadb", &workload, &applied);
+        let warnings = another_values("mariadb", &workload, &applied);
         assert_eq!(
-            told,
+            warnings,
             [Warning::AnotherValue {
                 variable: "innodb_linux_aio".to_owned(),
                 wanted: "io_uring".to_owned(),
