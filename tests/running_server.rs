@@ -4,6 +4,7 @@ use crate::{
     database::{SHORT, has_mariadb, has_postgresql, signal},
     machine::{Ended, Place},
 };
+use skipped::{Need, skip};
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
     path::PathBuf,
@@ -18,8 +19,56 @@ struct Foreign {
     port: u16,
 }
 
+/// A server's certificate for 127.0.0.1 and who issued it, and an authority that did not.
+struct Certificates {
+    folder: PathBuf,
+}
+
+impl Certificates {
+    /// None without openssl.
+    fn make(place: &Place) -> Option<Certificates> {
+        let folder = place.path().join("certificates");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
+        let openssl = |words: &str| {
+            let mut command = Command::new("openssl");
+            command.args(words.split(' ')).current_dir(&folder).stderr(Stdio::null());
+            command.stdout(Stdio::null()).status()
+        };
+        for authority in ["ca", "other"] {
+            let words = format!(
+                "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=Test-{authority} \
+                 -keyout {authority}.key -out {authority}.pem"
+            );
+            match openssl(&words) {
+                Ok(made) => assert!(made.success()),
+                Err(error) => {
+                    skip(Need::Program, &format!("openssl: {error}"));
+                    return None;
+                }
+            }
+        }
+        std::fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1").unwrap();
+        let request =
+            "req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr";
+        assert!(openssl(request).unwrap().success());
+        let sign = "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+                    -extfile names -out server.pem";
+        assert!(openssl(sign).unwrap().success());
+        Some(Certificates { folder })
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+}
+
 impl Foreign {
     fn start(place: &Place) -> Foreign {
+        Foreign::start_with(place, &[])
+    }
+
+    fn start_with(place: &Place, more: &[String]) -> Foreign {
         let folder = place.path().join("foreign");
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
@@ -41,6 +90,7 @@ impl Foreign {
             .arg(&data)
             .arg(format!("--socket={}", folder.join("socket").display()))
             .args(["--bind-address=127.0.0.1", &format!("--port={port}")])
+            .args(more)
             .args(root)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -129,6 +179,11 @@ struct ForeignPostgreSql {
 
 impl ForeignPostgreSql {
     fn start(place: &Place) -> ForeignPostgreSql {
+        ForeignPostgreSql::start_with(place, None)
+    }
+
+    /// With certificates it lets nobody in who does not encrypt.
+    fn start_with(place: &Place, certificates: Option<&Certificates>) -> ForeignPostgreSql {
         let folder = place.path().join("foreign");
         std::fs::create_dir(&folder).unwrap();
         // It refuses root, and must be let through to its folder.
@@ -161,12 +216,26 @@ impl ForeignPostgreSql {
             .args(["--no-sync", "--locale=C", "--encoding=UTF8"])
             .status();
         assert!(made.unwrap().success());
+        let mut encryption = Vec::new();
+        if let Some(certificates) = certificates {
+            let (key, rules) = (certificates.file("server.key"), folder.join("data/pg_hba.conf"));
+            std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+            if let Some((uid, gid)) = user {
+                std::os::unix::fs::chown(&key, Some(uid), Some(gid)).unwrap();
+            }
+            let text = std::fs::read_to_string(&rules).unwrap().replace("\nhost ", "\nhostssl ");
+            std::fs::write(&rules, text).unwrap();
+            let file = format!("ssl_cert_file={}", certificates.file("server.pem"));
+            let words = ["ssl=on".to_owned(), file, format!("ssl_key_file={key}")];
+            encryption.extend(words.into_iter().flat_map(|word| ["-c".to_owned(), word]));
+        }
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
         let child = command("postgres")
             .args(["-c", "listen_addresses=127.0.0.1", "-c", &format!("port={port}"), "-c"])
             .arg(format!("unix_socket_directories={}", folder.display()))
+            .args(encryption)
             .spawn()
             .unwrap();
         let foreign = ForeignPostgreSql { child, folder, programs, port };
@@ -249,4 +318,53 @@ fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
         assert_eq!(foreign.tables("mine"), "dear sbtest1 sbtest2");
     }
     assert_eq!(foreign.sql("mine", "SELECT x FROM dear").unwrap(), "7");
+}
+
+#[test]
+fn a_connection_is_encrypted_and_its_server_verified_as_the_url_asks() {
+    if !has_mariadb() {
+        return;
+    }
+    let place = Place::new();
+    let Some(certificates) = Certificates::make(&place) else { return };
+    let words = [("ssl-cert", "server.pem"), ("ssl-key", "server.key")];
+    let words = words.map(|(name, file)| format!("--{name}={}", certificates.file(file)));
+    let foreign = Foreign::start_with(&place, &words);
+    foreign.sql("ALTER USER me@localhost REQUIRE SSL").unwrap();
+    let compare = |parameters: &str| foreign.compare(&place, &format!("empty{parameters}"), &[]);
+    compare("").expect(2).complains_of(&["Access denied"]);
+    compare("?ssl-mode=REQUIRED").expect(0);
+    let accepted = foreign.sql("SHOW GLOBAL STATUS LIKE 'Ssl_accepts'").unwrap();
+    let accepted: u64 = accepted.split_whitespace().last().unwrap().parse().unwrap();
+    assert!(accepted > 4, "{accepted} encrypted connections");
+    let (right, wrong) = (certificates.file("ca.pem"), certificates.file("other.pem"));
+    compare(&format!("?ssl-mode=VERIFY_IDENTITY&ssl-ca={right}")).expect(0);
+    let refused = compare(&format!("?ssl-mode=VERIFY_CA&ssl-ca={wrong}")).expect(2);
+    refused.complains_of(&["certificate", "UnknownIssuer"]);
+    compare("?ssl-mode=VERIFY_CA").expect(2).complains_of(&["needs the file", "ssl-ca=FILE"]);
+    compare("?ssl-mode=maybe").expect(2).complains_of(&["not supported", "VERIFY_IDENTITY"]);
+    assert_eq!(foreign.sql("SHOW TABLES IN empty").unwrap(), "");
+}
+
+#[test]
+fn a_connection_to_postgresql_is_encrypted_and_its_server_verified_as_the_url_asks() {
+    if !has_postgresql() {
+        return;
+    }
+    let place = Place::new();
+    let Some(certificates) = Certificates::make(&place) else { return };
+    let foreign = ForeignPostgreSql::start_with(&place, Some(&certificates));
+    let compare = |parameters: &str| {
+        foreign.compare(&place, &format!("empty{parameters}"), &[], "open sesame")
+    };
+    compare("").expect(2).complains_of(&["no encryption"]);
+    let (right, wrong) = (certificates.file("ca.pem"), certificates.file("other.pem"));
+    compare("?sslmode=require").expect(0);
+    for mode in ["verify-ca", "verify-full"] {
+        compare(&format!("?sslmode={mode}&sslrootcert={right}")).expect(0);
+        let refused = compare(&format!("?sslmode={mode}&sslrootcert={wrong}")).expect(2);
+        refused.complains_of(&["certificate", "UnknownIssuer"]);
+    }
+    compare("?sslmode=verify-full").expect(2).complains_of(&["sslrootcert=FILE"]);
+    assert_eq!(foreign.tables("empty"), "");
 }

@@ -1,14 +1,11 @@
 //! A server that runs already, named by its URL: it is used as it is, and only the workload's tables
 //! are made in it.
 
-use crate::{DatabaseError, Endpoint, Shape, error::PASSWORD_VARIABLE};
+use crate::{DatabaseError, Encryption, Endpoint, Shape, error::PASSWORD_VARIABLE};
 use workload::{Dialect, Server};
 
 /// The table that says that Spindle made a database's tables.
 const MARK: &str = "spindle_data";
-
-/// Why a URL that demands TLS is refused.
-const NO_TLS: &str = "it demands TLS, which is not supported: connect through a Unix socket, a private network or a tunnel";
 
 /// A foreign database that we may use.
 pub struct Claim {
@@ -23,11 +20,14 @@ impl Endpoint {
     pub fn of_url(url: &str) -> Result<Endpoint, DatabaseError> {
         let password = std::env::var(PASSWORD_VARIABLE).ok();
         let wrong = |problem: String| DatabaseError::Url { url: url.to_owned(), problem };
-        match Server::Url(url.to_owned()).dialect() {
+        let dialect = Server::Url(url.to_owned()).dialect();
+        let (rest, encryption) = Encryption::take(url, dialect)
+            .map_err(|source| DatabaseError::Encryption { url: url.to_owned(), source })?;
+        match dialect {
             Dialect::MySql => {
-                let url = match url.strip_prefix("mariadb://") {
+                let url = match rest.strip_prefix("mariadb://") {
                     Some(rest) => format!("mysql://{rest}"),
-                    None => url.to_owned(),
+                    None => rest,
                 };
                 let options =
                     mysql::Opts::from_url(&url).map_err(|error| wrong(error.to_string()))?;
@@ -35,29 +35,29 @@ impl Endpoint {
                     return Err(wrong("the URL names no database".to_owned()));
                 }
                 if options.get_ssl_opts().is_some() {
-                    return Err(wrong(NO_TLS.to_owned()));
+                    return Err(wrong("ask for encryption by ssl-mode=REQUIRED".to_owned()));
                 }
-                let options = match password {
-                    Some(password) => {
-                        mysql::OptsBuilder::from_opts(options).pass(Some(password)).into()
-                    }
-                    None => options,
-                };
-                Ok(Endpoint::MySqlUrl(Box::new(options)))
+                let mut options = mysql::OptsBuilder::from_opts(options)
+                    .ssl_opts(encryption.as_ref().map(Encryption::mysql));
+                if let Some(password) = password {
+                    options = options.pass(Some(password));
+                }
+                Ok(Endpoint::MySqlUrl(Box::new(options.into())))
             }
             Dialect::PostgreSql => {
                 let mut config: postgres::Config =
-                    url.parse().map_err(|error: postgres::Error| wrong(error.to_string()))?;
+                    rest.parse().map_err(|error: postgres::Error| wrong(error.to_string()))?;
                 if config.get_dbname().is_none() {
                     return Err(wrong("the URL names no database".to_owned()));
                 }
-                if config.get_ssl_mode() == postgres::config::SslMode::Require {
-                    return Err(wrong(NO_TLS.to_owned()));
-                }
+                config.ssl_mode(match encryption {
+                    Some(_) => postgres::config::SslMode::Require,
+                    None => postgres::config::SslMode::Disable,
+                });
                 if let Some(password) = password {
                     config.password(password);
                 }
-                Ok(Endpoint::PostgreSqlUrl(Box::new(config)))
+                Ok(Endpoint::PostgreSqlUrl(Box::new(config), encryption))
             }
         }
     }

@@ -138,6 +138,14 @@ pub enum DatabaseError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A connection cannot be encrypted as a URL asks for.
+    #[error("server URL {url}: {source}")]
+    Encryption {
+        /// As written.
+        url: String,
+        /// Why not.
+        source: crate::EncryptionError,
+    },
     /// A running server cannot be reached, or refuses the user.
     #[error("cannot connect to {url}: {cause}{}", hint(cause))]
     Connect {
@@ -245,6 +253,7 @@ impl DatabaseError {
             | E::NoUserForServer
             | E::NotOurs { .. }
             | E::Url { .. }
+            | E::Encryption { .. }
             | E::Connect { .. }
             | E::Word(_) => true,
             E::ProgramFailed { .. }

@@ -1,5 +1,6 @@
 //! A server that runs: how to reach it, what it says, whether it still lives.
 
+use crate::encryption::Encryption;
 use crate::{
     DatabaseError, Session, SqlError,
     log::Log,
@@ -32,7 +33,7 @@ pub enum Endpoint {
     /// MySQL or MariaDB by URL.
     MySqlUrl(Box<mysql::Opts>),
     /// PostgreSQL by URL.
-    PostgreSqlUrl(Box<postgres::Config>),
+    PostgreSqlUrl(Box<postgres::Config>, Option<Encryption>),
 }
 
 impl Endpoint {
@@ -45,7 +46,7 @@ impl Endpoint {
     pub fn dialect(&self) -> Dialect {
         match self {
             Endpoint::MySqlSocket { .. } | Endpoint::MySqlUrl(_) => Dialect::MySql,
-            Endpoint::PostgreSqlSocket { .. } | Endpoint::PostgreSqlUrl(_) => Dialect::PostgreSql,
+            Endpoint::PostgreSqlSocket { .. } | Endpoint::PostgreSqlUrl(..) => Dialect::PostgreSql,
         }
     }
 
@@ -62,13 +63,15 @@ impl Endpoint {
             Endpoint::PostgreSqlSocket { folder } => {
                 let mut config = postgres::Config::new();
                 config.host_path(folder).user(SUPERUSER).dbname(database.unwrap_or("postgres"));
-                Ok(Box::new(PostgreSqlSession::connect(&config)?))
+                Ok(Box::new(PostgreSqlSession::connect(&config, None)?))
             }
             Endpoint::MySqlUrl(options) => {
                 let options = OptsBuilder::from_opts((**options).clone());
                 Ok(Box::new(MySqlSession::connect(options)?))
             }
-            Endpoint::PostgreSqlUrl(config) => Ok(Box::new(PostgreSqlSession::connect(config)?)),
+            Endpoint::PostgreSqlUrl(config, encryption) => {
+                Ok(Box::new(PostgreSqlSession::connect(config, encryption.as_ref())?))
+            }
         }
     }
 }

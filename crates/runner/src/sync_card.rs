@@ -126,7 +126,8 @@ fn measure(
     let direct = inspection.chain.direct_io.as_ref().map(|it| it.support);
     let mut cells = cells(direct.unwrap_or(DirectIoSupport::Unknown));
     let counted = counted(inspection);
-    let mut sampler = Sampler::new(changes.host(), counted.as_slice()).map_err(WorldError::fatal)?;
+    let mut sampler =
+        Sampler::new(changes.host(), counted.as_slice()).map_err(WorldError::fatal)?;
     let open = cells.iter().filter(|cell| matches!(cell.outcome, SyncOutcome::Measured(_)));
     let steps = open.count() as u64 * PASSES;
     let mut sums = vec![Sum::default(); cells.len()];

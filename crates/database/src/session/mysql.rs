@@ -1,5 +1,5 @@
 //! MariaDB and MySQL: the blocking `mysql` crate opens the connection and reads rows into values; what is
-//! run for its effect goes over the same [`Wire`].
+//! run for its effect goes over the same [`Wire`], unless the connection is encrypted.
 
 mod wire;
 
@@ -8,7 +8,10 @@ use super::{
     Arg, Field, Prepared, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
     pairs, quoted_list,
 };
-use mysql::{Conn, DriverError, OptsBuilder, Params, Row, Statement, Value, prelude::Queryable};
+use mysql::{
+    Conn, DriverError, OptsBuilder, Params, QueryResult, Row, Statement, Value,
+    prelude::{Protocol, Queryable},
+};
 use record::Queries;
 use std::{os::fd::AsRawFd, sync::Arc, time::Duration};
 use workload::Dialect;
@@ -105,7 +108,8 @@ enum Sent {
 /// A connection to MariaDB or MySQL.
 pub struct MySqlSession {
     connection: Conn,
-    wire: Wire,
+    /// None where the connection is encrypted: then the crate alone can use it.
+    wire: Option<Wire>,
     prepared: Prepared<Sent>,
 }
 
@@ -118,9 +122,17 @@ impl MySqlSession {
             .prefer_socket(false)
             .stmt_cache_size(Some(0))
             .tcp_connect_timeout(Some(Duration::from_secs(10)));
+        let options = mysql::Opts::from(options);
+        // The crate encrypts no connection through a socket file.
+        let encrypted = options.get_ssl_opts().is_some() && options.get_socket().is_none();
         let connection = Conn::new(options).map_err(sql_error)?;
-        let wire =
-            Wire::on(connection.as_raw_fd()).map_err(|error| SqlError::Lost(error.to_string()))?;
+        let wire = match encrypted {
+            true => None,
+            false => Some(
+                Wire::on(connection.as_raw_fd())
+                    .map_err(|error| SqlError::Lost(error.to_string()))?,
+            ),
+        };
         Ok(MySqlSession { connection, wire, prepared: Prepared::new() })
     }
 }
@@ -176,6 +188,22 @@ fn params(args: &[Arg<'_>]) -> Params {
     Params::Positional(args.iter().map(value).collect())
 }
 
+/// Reads an answer to its end: the rows that it changed, or gave.
+fn counted<P: Protocol>(
+    answer: mysql::Result<QueryResult<'_, '_, '_, P>>,
+) -> Result<u64, SqlError> {
+    let mut answer = answer.map_err(sql_error)?;
+    let mut rows = 0;
+    while let Some(set) = answer.iter() {
+        rows += set.affected_rows();
+        for row in set {
+            row.map_err(sql_error)?;
+            rows += 1;
+        }
+    }
+    Ok(rows)
+}
+
 fn field(value: Value) -> Field {
     match value {
         Value::NULL => Field::Null,
@@ -205,9 +233,13 @@ impl Session for MySqlSession {
     }
 
     fn run(&mut self, statement: StatementId, args: &[Arg<'_>]) -> Result<u64, SqlError> {
-        match self.prepared.counted(statement) {
-            Sent::Prepared(statement) => self.wire.execute(statement.id(), args),
-            Sent::Text(sql) => self.wire.query(&sql),
+        match (self.prepared.counted(statement), &mut self.wire) {
+            (Sent::Prepared(statement), Some(wire)) => wire.execute(statement.id(), args),
+            (Sent::Text(sql), Some(wire)) => wire.query(&sql),
+            (Sent::Prepared(statement), None) => {
+                counted(self.connection.exec_iter(&statement, params(args)))
+            }
+            (Sent::Text(sql), None) => counted(self.connection.query_iter(&*sql)),
         }
     }
 
@@ -236,7 +268,10 @@ impl Session for MySqlSession {
 
     fn text(&mut self, sql: &str, kind: QueryKind) -> Result<(), SqlError> {
         self.prepared.count(kind);
-        self.wire.query(sql).map(drop)
+        match &mut self.wire {
+            Some(wire) => wire.query(sql).map(drop),
+            None => counted(self.connection.query_iter(sql)).map(drop),
+        }
     }
 
     fn ask(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, SqlError> {

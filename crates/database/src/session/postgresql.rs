@@ -4,6 +4,7 @@ use super::{
     Arg, Field, Prepared, QueryKind, RowWriter, ServerCounters, Session, SqlError, StatementId,
     pairs, quoted_list,
 };
+use crate::Encryption;
 use postgres::{
     Client, Config, NoTls, SimpleQueryMessage, Statement,
     fallible_iterator::FallibleIterator,
@@ -46,8 +47,16 @@ pub struct PostgreSqlSession {
 
 impl PostgreSqlSession {
     /// Connects.
-    pub fn connect(config: &Config) -> Result<PostgreSqlSession, SqlError> {
-        let client = config.connect(NoTls).map_err(sql_error)?;
+    pub fn connect(
+        config: &Config,
+        encryption: Option<&Encryption>,
+    ) -> Result<PostgreSqlSession, SqlError> {
+        let client = match encryption.map(Encryption::postgresql) {
+            None => config.connect(NoTls),
+            Some(Ok(tls)) => config.connect(tls),
+            Some(Err(error)) => return Err(SqlError::Permanent(error.to_string())),
+        };
+        let client = client.map_err(sql_error)?;
         Ok(PostgreSqlSession { client, prepared: Prepared::new(), views: VIEWS.to_vec() })
     }
 }
