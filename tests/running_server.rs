@@ -149,6 +149,9 @@ fn a_server_that_runs_already_is_used_and_left_as_it_was() {
     assert!(text.contains("Spindle did not start the server"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
     assert_eq!(foreign.sql("SHOW TABLES IN empty").unwrap(), "");
+    // Through its socket file as well.
+    let socket = foreign.folder.join("socket");
+    foreign.compare(&place, &format!("empty?socket={}", socket.display()), &[]).expect(0);
     // What somebody has there is neither used nor touched without consent.
     foreign.sql("CREATE TABLE mine.dear (x INT); INSERT INTO mine.dear VALUES (7)").unwrap();
     let refused = foreign.compare(&place, "mine", &[]).expect(2);
@@ -298,6 +301,12 @@ fn a_postgresql_that_runs_already_is_used_and_left_as_it_was() {
     assert!(text.contains("Spindle did not start the server"), "{text}");
     assert!(!text.contains("sesame"), "{text}");
     assert_eq!(foreign.tables("empty"), "");
+    // Through its socket's folder as well.
+    let socket = foreign.folder.display().to_string().replace('/', "%2F");
+    let url = format!("server=postgresql://me@{socket}:{}/empty", foreign.port);
+    let workload = format!("oltp_read_only,tables=1,rows=1000,{url}");
+    let folder = place.scratch();
+    place.run(&["plan", folder.to_str().unwrap(), "--workload", &workload]).expect(0);
     let refused = foreign.compare(&place, "empty", &[], "wrong").expect(2);
     refused.complains_of(&["password authentication failed", "SPINDLE_DATABASE_PASSWORD"]);
     // What somebody has there is neither used nor touched without consent.
