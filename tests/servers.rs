@@ -3,8 +3,8 @@
 
 use crate::{
     database::{
-        Under, a_full_disk_voids_a_trial, compare, json, nothing_is_left, servers_of, signal,
-        the_ready_plans_fit,
+        Under, a_full_disk_voids_a_trial, compare, has_mariadb, has_postgresql, json,
+        nothing_is_left, servers_of, signal, the_ready_plans_fit,
     },
     machine::{Place, has_loop_devices},
 };
@@ -53,6 +53,36 @@ fn every_workload_runs_on_the_named_server() {
         assert!(counters.contains_key(&fsyncs), "no {fsyncs} among {:?}", counters.keys());
         nothing_is_left(&place, &folder);
     }
+}
+
+/// An upgrade: the installed server in one session, the named one in another.
+#[test]
+fn the_named_server_is_compared_with_the_installed_one_by_sessions() {
+    let Some((server, program)) = named() else { return };
+    let installed = match server.as_str() {
+        "mariadb" => has_mariadb(),
+        "postgresql" => has_postgresql(),
+        _ => false,
+    };
+    if !installed {
+        skip(Need::Servers, "an installed server of the named one's kind");
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let workload = format!("oltp_point_select,tables=1,rows=2000,clients=2,server={server}");
+    compare(&place, &folder, &[&["--workload", &workload][..], &PLACEBO].concat()).expect(0);
+    let ended =
+        place.run(&["resume", "last", "--as", "server", "--server-program", &program]).expect(0);
+    let report = json(&place);
+    let levels = report["together"]["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), 2, "{}", ended.out);
+    assert_ne!(levels[0]["name"], levels[1]["name"]);
+    let cell = &report["together"]["groups"][0]["cells"][0];
+    assert_eq!(cell["comparisons"][0]["verdict"], "not_settled", "one session of each");
+    assert!(ended.out.contains("Verdict on the server"), "{}", ended.out);
+    println!("{}", ended.out);
+    nothing_is_left(&place, &folder);
 }
 
 #[test]
