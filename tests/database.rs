@@ -439,11 +439,8 @@ pub fn a_full_disk_voids_a_trial(server: &str, more: &[&str]) {
     let made = Command::new("mkfs.ext4").args(["-q", "-F", "-m", "0"]).arg(&file).status().unwrap();
     assert!(made.success());
     let device = Loop::attach(&file, &[]);
-    let point = place.path().join("mounted");
-    std::fs::create_dir(&point).unwrap();
-    let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
-    assert!(mounted.success());
-    let mounted = Mounted(point.clone());
+    let mounted = Mounted::of(&device, place.path().join("mounted"));
+    let point = mounted.0.clone();
     let inner = point.join("inner");
     std::fs::create_dir(&inner).unwrap();
     let long = ["--placebo", "1", "--rounds", "1", "--measure", "5s", "--warmup", "200ms"];

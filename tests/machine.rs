@@ -240,6 +240,16 @@ pub fn can_emulate() -> bool {
 /// Unmounted in the end, however the test ends; before its loop device goes.
 pub struct Mounted(pub PathBuf);
 
+impl Mounted {
+    /// The filesystem of a device, on a folder that is made for it.
+    pub fn of(device: &Loop, point: PathBuf) -> Mounted {
+        std::fs::create_dir(&point).unwrap();
+        let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
+        assert!(mounted.success());
+        Mounted(point)
+    }
+}
+
 impl Drop for Mounted {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -142,11 +142,8 @@ fn what_xfs_writes_whole_only_when_asked_is_no_proof() {
     };
     assert!(made.success());
     let device = Loop::attach(&file, &[]);
-    let point = place.path().join("mounted");
-    std::fs::create_dir(&point).unwrap();
-    let mounted = Command::new("mount").arg(&device.node).arg(&point).status().unwrap();
-    assert!(mounted.success());
-    let mounted = Mounted(point.clone());
+    let mounted = Mounted::of(&device, place.path().join("mounted"));
+    let point = mounted.0.clone();
     let workload = "oltp_read_write,tables=1,rows=1000,server=postgresql";
     let words = ["plan", point.to_str().unwrap(), "--workload", workload, "--rounds", "5"];
     let ended = place.run(&[&words[..], &["--preset", "doublewrite"]].concat()).expect(0);

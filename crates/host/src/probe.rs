@@ -132,7 +132,8 @@ fn judge(mut times: Vec<Nanos>, device_share: Option<f64>) -> Probe {
         let count = times.iter().filter(|time| us(**time) < below_us).count();
         100.0 * count as f64 / times.len().max(1) as f64
     };
-    let fast = part(1000.0);
+    // A disk of 15,000 rpm that need not seek answers an eighth of all reads within half a millisecond.
+    let fast = part(500.0);
     let (medium, because) = match () {
         () if times.len() < READS_MIN => (Medium::Unclear, "too few reads in the time".to_owned()),
         () if device_share.is_some_and(|share| share < 0.5) => (
@@ -146,7 +147,7 @@ fn judge(mut times: Vec<Nanos>, device_share: Option<f64>) -> Probe {
             (Medium::Cache, "faster than flash can answer: memory on the way".to_owned())
         }
         () if (15.0..85.0).contains(&fast) && us(p99) > 2500.0 => {
-            (Medium::Cache, format!("{fast:.0} % under 1 ms and the rest as slow as a disk"))
+            (Medium::Cache, format!("{fast:.0} % under 0.5 ms and the rest as slow as a disk"))
         }
         () if us(median) < 1500.0 => (Medium::Flash, "no disk turns that fast".to_owned()),
         () if us(median) < 30_000.0 => (Medium::Disk, "that is a disk's turn and seek".to_owned()),
@@ -217,12 +218,15 @@ mod tests {
     fn each_medium_by_its_times() {
         // 7,200 rpm: a seek of 4 to 12 ms and up to a turn of 8.33 ms.
         let disk = times(|it| 4000.0 + 8000.0 * it.unit() + 8333.0 * it.unit());
+        // 15,000 rpm, on a span too narrow to seek.
+        let narrow = times(|it| 250.0 + 4000.0 * it.unit());
         let flash = times(|it| 90.0 + it.exponential(20.0));
         let memory = times(|it| 3.0 + it.exponential(1.0));
         let controller =
             times(|it| if it.unit() < 0.5 { 150.0 } else { 4000.0 + 8333.0 * it.unit() });
         for (times, medium) in [
             (disk, Medium::Disk),
+            (narrow, Medium::Disk),
             (flash.clone(), Medium::Flash),
             (memory, Medium::Cache),
             (controller, Medium::Cache),
