@@ -363,3 +363,22 @@ fn files_of_older_versions_are_read_and_resumed() {
         assert_eq!(after.events.last(), Some(&event), "{version}");
     }
 }
+
+#[test]
+fn a_kept_file_of_version_3_is_read_and_resumed() {
+    let bytes = include_bytes!("../../samples/version-3.run");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    std::fs::write(&path, bytes).unwrap();
+    let before = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!((before.trials.len(), before.later.len()), (6, 0), "one session, of two rounds");
+    assert!(before.trials.iter().all(|trial| trial.measurement().is_some()));
+    assert!(matches!(before.environment.caveats[0], Caveat::SimulatedModel { .. }));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "reading writes nothing");
+    let mut store = Store::open_to_resume(&path).unwrap();
+    assert_eq!(store.read().unwrap(), before, "an upgrade changes only the form");
+    store.add_trial(&trial(9, 0)).unwrap();
+    drop(store);
+    let after = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!(after.trials.last(), Some(&trial(9, 0)));
+}
