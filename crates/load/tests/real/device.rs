@@ -7,6 +7,7 @@ use std::{
     fs::OpenOptions,
     os::unix::fs::OpenOptionsExt,
     process::Command,
+    sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
 use units::{Bytes, Nanos};
@@ -106,13 +107,13 @@ fn a_device_that_disappears_ends_the_trial_with_an_error_that_says_so() {
         let target = Target::new(&device.path, SIZE);
         let trial = Trial { measure: Nanos::from_secs(30), ..trial(job, engine) };
         let begun = Instant::now();
-        let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(400));
-                // As when a disk is pulled: there is nothing any more where it was.
+        let mut there = true;
+        let outcome = trial.run_with(&target, &AtomicBool::new(false), &mut |_| {
+            // As when a disk is pulled: there is nothing any more where it was. Clients have it open by
+            // now; before, they could open the next device that gets its name.
+            if std::mem::take(&mut there) {
                 device.vanish();
-            });
-            trial.run(&target)
+            }
         });
         let message = outcome.unwrap_err().to_string();
         assert!(message.contains("disappeared"), "{engine} {job}: {message}");
