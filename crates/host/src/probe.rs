@@ -93,8 +93,7 @@ pub fn probe(
         .open(path)
         .map_err(io_error("open for direct reads", path))?;
     let sectors = || {
-        let number = device?;
-        let line = host.text(format!("/sys/dev/block/{number}/stat"))?;
+        let line = crate::tree::text(host.device_folder(device?).ok()?.join("stat"))?;
         line.split_whitespace().nth(2)?.parse::<u64>().ok()
     };
     let before = sectors();
