@@ -1,7 +1,11 @@
 //! Devices whose data a process of ours serves, and what to do about what stands on them when that
 //! process has died.
 
-use crate::{DeviceNumber, Host, Outcome, loop_ioctl::node, mounts::mounts};
+use crate::{
+    DeviceNumber, Host, Outcome,
+    loop_ioctl::node,
+    mounts::{Mount, mounts},
+};
 use rustix::{
     io::Errno,
     mount::{UnmountFlags, unmount},
@@ -31,11 +35,16 @@ pub(crate) fn leave_dead_device(
     let node = node(index);
     let Ok(meta) = device.metadata() else { return Ok(()) };
     let number = DeviceNumber::from_raw(meta.rdev());
+    unmount_dead(host, |mount| mount.device == number || Path::new(&mount.source) == node)
+}
+
+/// Unmounts what stands on a device whose server has died, the last mounted first.
+pub(crate) fn unmount_dead(
+    host: &Host,
+    stands_on_it: impl Fn(&Mount) -> bool,
+) -> Result<(), Outcome> {
     let all = mounts(host).map_err(|error| Outcome::failed(error.to_string()))?;
-    for mount in all.iter().rev() {
-        if mount.device != number && Path::new(&mount.source) != node {
-            continue;
-        }
+    for mount in all.iter().rev().filter(|mount| stands_on_it(mount)) {
         // Whoever is in it keeps what they have open; the device goes when they close it.
         if let Err(error) = unmount(&mount.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
             return Err(Outcome::failed(format!(

@@ -5,10 +5,10 @@ use crate::{
     exclusive::try_exclusively,
     mounts::mounts,
     process_identity::{end_process, process_runs},
+    server::unmount_dead,
     tree::names,
     ublk_control::{CONTROL, Control},
 };
-use rustix::mount::{UnmountFlags, unmount};
 use std::{
     fs::{self, File},
     io,
@@ -184,20 +184,7 @@ fn family(host: &Host, node: &Path) -> Vec<DeviceNumber> {
 /// is nothing in it that could still be lost, and it holds the device.
 fn leave_dead(host: &Host, index: u32) -> std::result::Result<(), Outcome> {
     let node = node(index);
-    let all = mounts(host).map_err(|error| Outcome::failed(error.to_string()))?;
-    for mount in all.iter().rev() {
-        if !mount.stands_on(&node) {
-            continue;
-        }
-        // Whoever is in it keeps what they have open; the device goes when they close it.
-        if let Err(error) = unmount(&mount.point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
-            return Err(Outcome::failed(format!(
-                "{} is mounted from it, and its server has died; it cannot be unmounted: {error}",
-                mount.point.display()
-            )));
-        }
-    }
-    Ok(())
+    unmount_dead(host, |mount| mount.stands_on(&node))
 }
 
 #[cfg(test)]
