@@ -20,7 +20,7 @@ fn the_chain_and_the_traps_of_a_loop_device() {
     device.set("scheduler", "kyber");
     let ended = place.run(&["inspect", node, "--json", "--no-probe"]).expect(0);
     let inspection: Inspection = serde_json::from_str(&ended.out).unwrap();
-    let queue = inspection.chain.scheduled_device().unwrap().queue.clone().unwrap();
+    let queue = inspection.chain.first_varied_device().unwrap().queue.clone().unwrap();
     assert_eq!(queue.scheduler.unwrap().current, "kyber");
     assert!(queue.tunables.contains_key("read_lat_nsec"));
     assert!(inspection.changeable.contains(&Setting::Scheduler));
@@ -94,7 +94,7 @@ fn without_root_it_shows_what_it_may() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let inspection: Inspection = serde_json::from_slice(&output.stdout).unwrap();
     assert!(inspection.changeable.is_empty());
-    if inspection.chain.scheduled_device().is_some() {
+    if inspection.chain.first_varied_device().is_some() {
         let told = inspection.missing.iter().any(|line| line.contains("sudo"));
         assert!(told, "{:?}", inspection.missing);
     }

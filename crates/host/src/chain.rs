@@ -206,7 +206,7 @@ impl Chain {
     }
 
     /// The first of the devices whose settings an experiment varies.
-    pub fn scheduled_device(&self) -> Option<&BlockDevice> {
+    pub fn first_varied_device(&self) -> Option<&BlockDevice> {
         self.varied_devices().next()
     }
 }

@@ -28,7 +28,7 @@ impl Inspection {
     pub fn of(host: &Host, target: &Path, probing: bool) -> Result<Inspection> {
         let chain = Chain::of(host, target)?;
         let mut missing = Vec::new();
-        let scheduled = chain.scheduled_device().map(|device| device.number);
+        let scheduled = chain.first_varied_device().map(|device| device.number);
         let mut inspection = Inspection {
             target: target.to_owned(),
             machine: Machine::read(host),

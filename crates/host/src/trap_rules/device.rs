@@ -9,7 +9,7 @@ use units::Bytes;
 
 /// The device whose settings would be varied, with its queue.
 fn scheduled(inspection: &Inspection) -> Option<(&BlockDevice, &Queue)> {
-    let device = inspection.chain.scheduled_device()?;
+    let device = inspection.chain.first_varied_device()?;
     Some((device, device.queue.as_ref()?))
 }
 

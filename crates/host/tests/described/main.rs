@@ -116,7 +116,7 @@ fn a_volume_on_encryption_on_an_array_of_partitions() {
     assert!(matches!(kinds[0], DeviceKind::Mapper { flavour, .. } if flavour == "LVM"));
     assert!(matches!(kinds[1], DeviceKind::Mapper { flavour, .. } if flavour == "CRYPT"));
     assert!(matches!(kinds[2], DeviceKind::Md { level } if level == "raid1"));
-    let drive = chain.scheduled_device().unwrap();
+    let drive = chain.first_varied_device().unwrap();
     assert_eq!((drive.bus, drive.model.as_deref()), (Bus::Sata, Some("ST4000NM0035")));
     let queue = drive.queue.as_ref().unwrap();
     assert_eq!(queue.nr_requests_ceiling.as_ref().unwrap().value, 2048);

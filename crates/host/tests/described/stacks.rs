@@ -187,7 +187,7 @@ fn a_captured_host_with_nvme_of_two_ports() {
     let inspection = inspected(&host, "/");
     let chain = &inspection.chain;
     assert_eq!(varied(chain), ["nvme0c0n1"]);
-    let queue = chain.scheduled_device().unwrap().queue.as_ref().unwrap();
+    let queue = chain.first_varied_device().unwrap().queue.as_ref().unwrap();
     let choice = queue.scheduler.as_ref().unwrap();
     assert_eq!(
         (&*choice.current, &choice.available[..]),

@@ -98,7 +98,7 @@ fn logical_blocks_are_as_asked() {
     let options = LoopOptions { logical_block: Bytes(4096), ..LoopOptions::default() };
     let device = machine.changes.attach(&file, options).unwrap();
     let chain = host::Chain::of(&machine.host, &device.node).unwrap();
-    let queue = chain.scheduled_device().unwrap().queue.clone().unwrap();
+    let queue = chain.first_varied_device().unwrap().queue.clone().unwrap();
     assert_eq!(queue.logical_block, Some(Bytes(4096)));
     let options = LoopOptions { logical_block: Bytes(1000), ..LoopOptions::default() };
     let error = machine.changes.attach(&file, options).unwrap_err().to_string();

@@ -170,7 +170,7 @@ fn refuse_direct(target: &RealTarget, cell: &Cell, block_size: Bytes) -> Option<
             (offset, "says the kernel, STATX_DIOALIGN")
         }
         Some(DirectIoSupport::Unknown) | None => {
-            let device = target.chain.scheduled_device()?;
+            let device = target.chain.first_varied_device()?;
             (device.queue.as_ref()?.logical_block?, "the device's logical block")
         }
     };
