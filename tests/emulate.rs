@@ -60,7 +60,7 @@ impl Device {
         self.node.file_name().unwrap().to_string_lossy().into_owned()
     }
 
-    fn setting(&self, name: &str) -> String {
+    pub fn setting(&self, name: &str) -> String {
         let path = format!("/sys/block/{}/queue/{name}", self.name());
         std::fs::read_to_string(path).unwrap().trim().to_owned()
     }
@@ -71,7 +71,7 @@ impl Device {
     }
 
     /// A number of its record.
-    fn number(&self, place: &Place, what: &str) -> i32 {
+    pub fn number(&self, place: &Place, what: &str) -> i32 {
         self.record(place)[what].as_i64().unwrap().try_into().unwrap()
     }
 

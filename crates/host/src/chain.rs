@@ -205,6 +205,15 @@ impl Chain {
         })
     }
 
+    /// The devices that a run on this chain has to itself: those that it varies, and those at the bottom.
+    pub fn claimed(&self) -> Vec<DeviceNumber> {
+        let mut all: Vec<DeviceNumber> =
+            self.varied_devices().chain(self.bottoms()).map(|device| device.number).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// The first of the devices whose settings an experiment varies.
     pub fn first_varied_device(&self) -> Option<&BlockDevice> {
         self.varied_devices().next()

@@ -191,6 +191,11 @@ impl Changes {
         self.journal.append(Event::Make(made))
     }
 
+    /// Puts an entry into the journal.
+    pub(crate) fn note(&mut self, event: Event) -> Result<()> {
+        self.journal.append(event).map(drop)
+    }
+
     /// The number that the next entry will have: unique within this process.
     pub(crate) fn next_entry(&self) -> usize {
         self.journal.entries().len()
@@ -239,6 +244,12 @@ impl Changes {
         self.put_back()
     }
 
+    /// Ends without putting anything back: what was changed stays in the journal, for `spindle undo`. For a
+    /// device that hangs: the kernel would wait for it at every step.
+    pub fn leave_for_undo(mut self) {
+        self.finished = true;
+    }
+
     fn put_back(&mut self) -> Result<UndoReport> {
         self.finished = true;
         let mut report =
@@ -265,6 +276,6 @@ impl Drop for Changes {
     }
 }
 
-fn snapshot_title(host: &Host, number: DeviceNumber) -> String {
+pub(crate) fn snapshot_title(host: &Host, number: DeviceNumber) -> String {
     Identity::read(host, number).map_or_else(|_| number.to_string(), |device| device.title())
 }

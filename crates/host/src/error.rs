@@ -47,6 +47,19 @@ pub enum Error {
         /// What differs.
         difference: String,
     },
+    /// Another process measures the device.
+    #[error(
+        "{device} is being measured by another run (process {pid}: {command}): each would measure the \
+         other's load; wait until it ends, or end it"
+    )]
+    Measured {
+        /// Its name and number.
+        device: String,
+        /// The other process.
+        pid: u32,
+        /// What its user had typed.
+        command: String,
+    },
     /// The kernel kept something else than what was written.
     #[error(
         "{device}: wrote '{wrote}' to {setting}, and it now reads '{reads}': \

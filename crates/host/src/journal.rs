@@ -12,6 +12,7 @@ use crate::{
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
@@ -19,9 +20,11 @@ use std::{
     thread::sleep,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+use units::Nanos;
 
-/// The version of the lines below; a journal of another is not undone by us.
-pub const VERSION: u32 = 1;
+/// The version of the lines below. Lines of earlier versions are read, too; a journal of a later one is
+/// not undone by us. Since 2 there is [`Event::Measures`].
+pub const VERSION: u32 = 2;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +51,14 @@ pub enum Event {
         pid: u32,
         /// What the user had typed.
         command: String,
+        /// When, on CLOCK_MONOTONIC, which nobody sets. Journals of version 1 do not say.
+        #[serde(default)]
+        at: Nanos,
+    },
+    /// Trials run on these devices: until this process ends, no other one may measure them.
+    Measures {
+        /// Whole disks and other devices at the bottom, not partitions.
+        devices: Vec<DeviceNumber>,
     },
     /// All settings of a device, before the first of them is changed.
     Snapshot(Snapshot),
@@ -148,7 +159,8 @@ impl Journal {
         let mut journal = Journal { path: draft.clone(), file, entries: Vec::new() };
         let boot_id = boot_id(host);
         let command = command.to_owned();
-        journal.append(Event::Started { version: VERSION, boot_id, pid, command })?;
+        let at = crate::kernel_log_now();
+        journal.append(Event::Started { version: VERSION, boot_id, pid, command, at })?;
         fs::rename(&draft, &path).map_err(io_error("rename", &draft))?;
         sync_folder(folder)?;
         journal.path = path;
@@ -255,10 +267,18 @@ impl Reading {
         reading
     }
 
+    /// When it was begun, if that was in this boot and it says so.
+    fn begun_in(&self, boot: &str) -> Option<Nanos> {
+        match &self.entries.first()?.event {
+            Event::Started { boot_id, at, .. } if boot_id == boot => Some(*at),
+            _ => None,
+        }
+    }
+
     /// Its first line: version, boot, process and command.
     pub fn started(&self) -> Option<(u32, &str, u32, &str)> {
         match &self.entries.first()?.event {
-            Event::Started { version, boot_id, pid, command } => {
+            Event::Started { version, boot_id, pid, command, .. } => {
                 Some((*version, boot_id, *pid, command))
             }
             _ => None,
@@ -278,7 +298,8 @@ pub struct PendingJournal {
 }
 
 /// The journals in `folder` whose processes have ended, the latest first: in this order they must be
-/// undone, because what a later one found may be what an earlier one had set.
+/// undone, because what a later one found may be what an earlier one had set. Those of earlier boots,
+/// whose settings are gone, come last. The clock of the day may have been set meanwhile.
 pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut found = Vec::new();
     for name in crate::tree::names(folder).into_iter().rev() {
@@ -289,7 +310,24 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
             found.push(journal);
         }
     }
+    let boot = boot_id(&Host::here());
+    found.sort_by_key(|journal| Reverse(journal.reading.begun_in(&boot)));
     Ok(found)
+}
+
+/// The journals in `folder` whose processes live, but for `own`: where they are and what they say so far.
+pub(crate) fn living(host: &Host, folder: &Path, own: &Path) -> Vec<Reading> {
+    let living = |name: String| {
+        let path = folder.join(name);
+        let other = path.extension().is_some_and(|it| it == "journal") && path != own;
+        let mut file = other.then(|| File::open(&path).ok()).flatten()?;
+        // Whoever gets the lock meets a journal whose process has ended.
+        let ended = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+        let reading = read_from_start(&mut file).ok()?;
+        let lives = reading.started().is_some_and(|(_, _, pid, _)| process_lives(host, pid));
+        (!ended && lives).then_some(reading)
+    };
+    crate::tree::names(folder).into_iter().filter_map(living).collect()
 }
 
 /// Opens and locks a journal; `None` while its process lives, or when it has gone meanwhile.
@@ -369,6 +407,7 @@ mod tests {
             boot_id: "b".into(),
             pid: 7,
             command: "spindle compare".into(),
+            at: Nanos(7),
         };
         let gone = |n| Event::Gone { n };
         [started, gone(1), gone(2), gone(3)]

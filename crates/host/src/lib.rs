@@ -10,6 +10,7 @@ mod atomic_write;
 mod cgroup;
 mod chain;
 mod changes;
+mod claim;
 mod counters;
 mod device;
 mod direct_io;
@@ -22,6 +23,7 @@ mod identity;
 mod inspect;
 mod inspection;
 mod journal;
+mod kernel_log;
 mod loop_device;
 mod loop_ioctl;
 mod machine;
@@ -72,6 +74,7 @@ pub use inspection::Inspection;
 pub use journal::{
     Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, pending, state_folder,
 };
+pub use kernel_log::{kernel_log_now, kernel_said};
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use machine::{DirtyLimits, Machine};
 pub use made::{FileId, Made, process_began};

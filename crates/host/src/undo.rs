@@ -64,9 +64,9 @@ pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
     };
     report.unknown.extend(reading.damage.iter().map(ToString::to_string));
     match reading.started() {
-        Some((version, ..)) if version != VERSION => {
+        Some((version, ..)) if version > VERSION => {
             report.unknown.push(format!(
-                "the journal is of version {version} and this program reads {VERSION}: \
+                "the journal is of version {version} and this program reads up to {VERSION}: \
                  undo it with the program that wrote it"
             ));
             report.kept = Some(journal.path.clone());
@@ -147,7 +147,7 @@ pub(crate) fn things(entries: &[Entry]) -> Vec<Thing> {
     let mut things: Vec<Thing> = Vec::new();
     for entry in entries {
         match &entry.event {
-            Event::Started { .. } => {}
+            Event::Started { .. } | Event::Measures { .. } => {}
             Event::Make(made) => {
                 things.push(Thing::Made { n: entry.n, made: made.clone(), id: None });
             }

@@ -100,8 +100,7 @@ pub enum LoadError {
     },
     /// Operations neither completed nor failed.
     #[error(
-        "{path} has not completed an operation for {waited} after the end of the trial: the device \
-         hangs; the kernel's log (dmesg) may say why"
+        "{path} has not completed an operation for {waited} after the end of the trial: the device hangs"
     )]
     Hung {
         /// The target.

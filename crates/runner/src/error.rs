@@ -33,6 +33,12 @@ pub enum WorldError {
         /// What could not be put back.
         left: Box<WorldError>,
     },
+    /// The device hangs, and every step of putting things back would wait for it.
+    #[error(
+        "nothing was put back, because each step would wait for the device: once it answers again, or \
+         after a restart, run `spindle undo`"
+    )]
+    NothingPutBack,
     /// Settings, devices or files are left changed.
     #[error("{}; `spindle undo` tries again", steps.join("; "))]
     LeftBehind {

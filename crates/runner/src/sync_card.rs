@@ -87,7 +87,9 @@ pub fn sync_card(
     let atomic = AtomicWrites::of_chain(host, &inspection.chain).map_err(WorldError::fatal)?;
     let begun = Instant::now();
     let mut changes = Changes::begin(host, command).map_err(WorldError::fatal)?;
-    let cells = measure(&mut changes, inspection, &folder, time, stop, watch);
+    let claimed = changes.claim(&inspection.chain.claimed()).map_err(WorldError::fatal);
+    let cells =
+        claimed.and_then(|()| measure(&mut changes, inspection, &folder, time, stop, watch));
     let report = changes.finish().map_err(WorldError::fatal)?;
     if !report.is_complete() {
         return Err(WorldError::left_behind(&report));

@@ -12,9 +12,11 @@ use load::{ClientProgram, LoadError, LoadSpec};
 use plan::{Cell, Plan};
 use record::{Measurement, TrialId, Warning};
 use std::{
+    fmt::{self, Display, Formatter},
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
 };
+use units::Nanos;
 use workload::EngineKind;
 
 /// Owns everything that a run made or changed on this host.
@@ -28,6 +30,8 @@ pub struct RealSession<'a> {
     databases: Option<Databases>,
     /// The control group that bounds the page cache, while it does.
     bound: Option<host::PageCacheBound>,
+    /// The device hangs: whatever touches it would wait, perhaps for ever.
+    hung: std::cell::Cell<bool>,
 }
 
 /// The session was used after it had ended.
@@ -54,6 +58,7 @@ impl<'a> RealSession<'a> {
             stages: None,
             databases: None,
             bound: None,
+            hung: std::cell::Cell::new(false),
         };
         match session.make(stop, watcher) {
             Ok(()) => Ok(session),
@@ -69,6 +74,7 @@ impl<'a> RealSession<'a> {
     fn make(&mut self, stop: &AtomicBool, watcher: &mut dyn Watcher) -> Result<(), WorldError> {
         let (target, plan) = (&*self.target, self.plan);
         let changes = self.changes.as_mut().ok_or(Ended).map_err(WorldError::fatal)?;
+        changes.claim(&target.chain.claimed()).map_err(WorldError::fatal)?;
         self.stages = Some(Stages::prepare(target, changes, plan, stop, watcher)?);
         if plan.is_of_databases() {
             self.databases = Some(Databases::prepare(target, changes, plan, stop, watcher)?);
@@ -95,6 +101,10 @@ impl<'a> RealSession<'a> {
     fn end(&mut self) -> Result<(), WorldError> {
         self.bound = None;
         let Some(mut changes) = self.changes.take() else { return Ok(()) };
+        if self.hung.get() {
+            changes.leave_for_undo();
+            return Err(WorldError::NothingPutBack);
+        }
         // What cannot be taken away now stays in the journal, and is reported below.
         let databases = self.databases.take();
         let servers = databases.map_or(Ok(()), |all| all.leave(&mut changes));
@@ -145,28 +155,60 @@ impl<'a> RealSession<'a> {
         })
     }
 
-    /// Tells trouble that ends the run from trouble of one trial.
-    fn explain(&self, error: LoadError, stop: &AtomicBool) -> WorldError {
-        if matches!(error, LoadError::Stopped) || stop.load(Ordering::Relaxed) {
+    /// Tells trouble that ends the run from trouble of one trial, which began at a moment of
+    /// CLOCK_MONOTONIC.
+    fn explain(&self, error: LoadError, began: Nanos, stop: &AtomicBool) -> WorldError {
+        let hung = matches!(error, LoadError::Hung { .. });
+        self.hung.set(hung);
+        let stopped = matches!(error, LoadError::Stopped) || stop.load(Ordering::Relaxed);
+        if stopped && !hung {
             return WorldError::Interrupted;
         }
         let devices = self.stages.as_ref().and_then(Stages::current).map(Stage::devices);
-        let gone = devices
-            .into_iter()
-            .flatten()
-            .any(|number| host::BlockDevice::read(&self.target.host, number).is_err());
-        match gone {
-            true => WorldError::fatal(DeviceGone { source: error }),
-            false => WorldError::trial(error),
+        let devices: Vec<_> = devices.into_iter().flatten().collect();
+        let read = |number: &host::DeviceNumber| {
+            host::BlockDevice::read(&self.target.host, *number).map(|device| device.name)
+        };
+        let names: Vec<String> = devices.iter().filter_map(|number| read(number).ok()).collect();
+        let gone = names.len() < devices.len();
+        let bottoms = self.target.chain.bottoms().map(|device| device.name.clone());
+        let names: Vec<String> = names.into_iter().chain(bottoms).collect();
+        let kernel = KernelSaid(host::kernel_said(began, &names));
+        match (gone, hung) {
+            (true, _) => WorldError::fatal(DeviceGone { kernel, source: error }),
+            (false, true) => WorldError::fatal(DeviceHangs { kernel, source: error }),
+            (false, false) => WorldError::trial(error),
         }
     }
 }
 
 /// The device disappeared while it was measured.
 #[derive(Debug, thiserror::Error)]
-#[error("the device has disappeared; the kernel's log (dmesg) may say why")]
+#[error("the device has disappeared; {kernel}")]
 struct DeviceGone {
+    kernel: KernelSaid,
     source: LoadError,
+}
+
+/// The device answers no more. Its operations may still come through in a later trial, so there is none.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}; {kernel}")]
+struct DeviceHangs {
+    kernel: KernelSaid,
+    source: LoadError,
+}
+
+/// What the kernel's log has on it.
+#[derive(Debug)]
+struct KernelSaid(Vec<String>);
+
+impl Display for KernelSaid {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [] => f.write_str("the kernel's log (dmesg) says nothing about it"),
+            lines => write!(f, "the kernel's log says: {}", lines.join(" | ")),
+        }
+    }
 }
 
 impl Session for RealSession<'_> {
@@ -220,9 +262,10 @@ impl Session for RealSession<'_> {
             return self.measure_database(trial, stop, watcher);
         }
         let (workload, engine) = plan.workload_of(self.cell(trial)).map_err(WorldError::trial)?;
+        let began = host::kernel_log_now();
         let stage = self.stage()?;
         let devices = stage.devices();
-        load::forget_cached(&stage.target).map_err(|error| self.explain(error, stop))?;
+        load::forget_cached(&stage.target).map_err(|error| self.explain(error, began, stop))?;
         let mut sampler = counters::Sampling::begin(&self.target.host, &devices);
         let spec = LoadSpec {
             workload: &workload,
@@ -237,7 +280,7 @@ impl Session for RealSession<'_> {
             sampler.sample(live.at);
             watcher.live(live);
         });
-        let mut measurement = measured.map_err(|error| self.explain(error, stop))?;
+        let mut measurement = measured.map_err(|error| self.explain(error, began, stop))?;
         if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
             return Err(WorldError::Interrupted);
         }

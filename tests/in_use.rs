@@ -1,0 +1,95 @@
+//! A device that another run measures, and a device that answers no more.
+
+use crate::{
+    emulate::Device,
+    machine::{Ended, Place, can_emulate, has_loop_devices},
+};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    io::Read,
+    path::Path,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+/// Starts the program and waits until a trial has begun.
+fn begun(place: &Place, words: &[&str]) -> Child {
+    let mut command = place.spindle(words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let journals = || std::fs::read_dir(place.state()).into_iter().flatten().flatten();
+    let claimed = || {
+        journals().any(|entry| {
+            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            text.contains("\"measures\"")
+        })
+    };
+    let began = Instant::now();
+    while !claimed() {
+        if let Some(status) = child.try_wait().unwrap() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("it ended by itself, {status}: {said}");
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it did not begin");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
+}
+
+#[test]
+fn a_second_comparison_on_a_device_is_refused_with_the_firsts_name() {
+    if !has_loop_devices() {
+        return;
+    }
+    let place = Place::new();
+    let scratch = place.scratch();
+    let folder = scratch.to_str().unwrap();
+    // Beside each other on one disk, one of them behind a loop device of its own.
+    let long = ["compare", folder, "--loop", "--schedulers", "none", "--size", "8M"];
+    let long = [&long[..], &["--rounds", "500", "--measure", "100ms", "--quiet"]].concat();
+    let short = ["compare", folder, "--clients", "1,2", "--size", "8M", "--rounds", "3"];
+    let short = [&short[..], &["--measure", "100ms", "--warmup", "0s", "--quiet"]].concat();
+    let mut first = begun(&place, &long);
+    let refused = place.run(&short).expect(1);
+    let pid = format!("process {}", first.id());
+    refused.complains_of(&["being measured by another run", &pid, "--rounds 500"]);
+    place.run(&["inspect", folder, "--sync", "--sync-time", "3s"]).expect(1).complains_of(&[&pid]);
+    // A world without a device is free.
+    let simulated = ["compare", "simulated:hdd-15k", "--rounds", "2", "--measure", "1s", "--quiet"];
+    place.run(&simulated).expect(0);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    place.run(&["undo"]).expect(0);
+    place.run(&short).expect(0);
+}
+
+#[test]
+fn a_device_that_hangs_ends_the_run_and_undo_waits_for_it() {
+    if !can_emulate() {
+        return;
+    }
+    let place = Place::new();
+    let device = Device::up(&place, &["hdd-15k", "--size", "64M", "--transport", "fuse"]);
+    let server = Pid::from_raw(device.number(&place, "server")).unwrap();
+    let loop_folder = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("loop");
+    let file = std::fs::read_to_string(loop_folder.join("backing_file")).unwrap();
+    let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.trim()];
+    let words = [&words[..], &["--schedulers", "none,mq-deadline", "--size", "16M"]].concat();
+    let words = [&words[..], &["--rounds", "500", "--measure", "500ms", "--quiet"]].concat();
+    let child = begun(&place, &words);
+    std::thread::sleep(Duration::from_secs(3));
+    kill_process(server, Signal::STOP).unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    let kept = place.run(&["report", "last"]);
+    kill_process(server, Signal::CONT).unwrap();
+    ended.expect(1).complains_of(&[
+        "the device hangs",
+        "kernel's log",
+        "nothing was put back",
+        "undo",
+    ]);
+    // What was measured before it hung counts.
+    assert!(kept.expect(0).out.contains("mq-deadline"));
+    place.run(&["undo"]).expect(0);
+    assert_eq!(device.setting("scheduler").matches('[').count(), 1);
+}
