@@ -34,7 +34,7 @@ impl Inspection {
             machine: Machine::read(host),
             files: files(host, &chain),
             filesystem_read_ahead_kb: filesystem_read_ahead(host, &chain),
-            owners: owners(host),
+            owners: owners(host, &chain.devices().map(|it| it.number).collect::<Vec<_>>()),
             limits: GroupLimits::read(host),
             shared_with: shared_with(host, &chain),
             changeable: scheduled.map(|it| changeable(host, it)).unwrap_or_default(),

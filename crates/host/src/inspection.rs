@@ -18,7 +18,7 @@ pub struct Inspection {
     pub files: Vec<FileRoom>,
     /// Read-ahead of the target's filesystem, KiB, where that is not its device's.
     pub filesystem_read_ahead_kb: Option<u32>,
-    /// Programs that set queue settings too.
+    /// What else sets queue settings of these devices.
     pub owners: Vec<Owner>,
     /// Limits on our own control group.
     pub limits: GroupLimits,

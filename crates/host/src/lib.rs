@@ -81,7 +81,7 @@ pub use made::{FileId, Made, process_began};
 pub use mounts::{Mount, mount_of, mounts};
 pub use number::{DeviceNumber, NotADeviceNumber};
 pub use outcome::Outcome;
-pub use owner::{Owner, OwnerKind, owners};
+pub use owner::{OwnedSetting, Owner, OwnerKind, Place, TunedState, owners, tuned_state};
 pub use parameter::fuse_uring_missing;
 pub use probe::{Medium, PROBE_SIZE_MIN, Probe, probe};
 pub use process::{ServerProcess, User};

@@ -1,13 +1,29 @@
-//! Who else sets queue settings on this host: udev rules, tuned, sysfs.d, the boot line.
+//! Who else sets queue settings on this host: udev rules, systemd units, tuned, saptune, cloud agents,
+//! sysfs.d, tmpfiles.d, scripts at boot, the boot line.
+//!
+//! Each is read as its program reads it, for the devices in question: what is for other disks is left
+//! out, and a condition that cannot be known here is named. Every statement has the file and the line.
 
-use crate::Host;
+mod boot;
+mod cloud;
+mod glob;
+mod saptune;
+mod shell;
+mod systemd;
+mod tuned;
+mod udev;
+mod view;
+
+use crate::{DeviceNumber, Host, Setting};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
+pub use tuned::{TunedState, tuned_state};
+use view::View;
 
-/// A file that sets queue settings.
+/// A place that sets queue settings of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// By which program.
@@ -18,228 +34,208 @@ pub struct Owner {
     pub line: usize,
     /// What it says.
     pub text: String,
-    /// The settings that it names: "scheduler", "read_ahead_kb".
-    pub settings: Vec<String>,
-    /// Whether the program that would do it runs now.
+    /// What it sets, in the order in which it does.
+    pub settings: Vec<OwnedSetting>,
+    /// Names of the devices that it sets them on, of those in question.
+    pub devices: Vec<String>,
+    /// The rule or unit that runs `file`, when that is a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_by: Option<Place>,
+    /// The events at which udev would do it: "add", "change".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// Conditions that cannot be decided from here. Without any it is certain that it applies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+    /// Whether the program that would do it runs now, or did at boot.
     pub active: bool,
 }
 
+/// A setting below `queue/` that an owner sets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnedSetting {
+    /// As in sysfs: "scheduler", "iosched/low_latency".
+    pub name: String,
+    /// To what; none where that is computed.
+    pub value: Option<String>,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// From 1; 0 for the file as a whole.
+    pub line: usize,
+}
+
 /// The programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerKind {
-    /// udev, at every `add` and `change` of a device.
+    /// udev, at `add` and `change` events of a device.
     Udev,
+    /// A unit of systemd's, when it starts.
+    Systemd,
     /// tuned, by its active profile.
     Tuned,
+    /// saptune, by its applied notes.
+    Saptune,
+    /// The guest agent of Google Compute Engine, when it starts.
+    GceAgent,
     /// sysfsutils, once at boot.
     SysfsConf,
     /// systemd-tmpfiles, once at boot.
     Tmpfiles,
+    /// A script that runs once at boot: rc.local.
+    BootScript,
+    /// cron.
+    Cron,
     /// The kernel's command line, which since 5.0 does nothing for schedulers.
     BootLine,
 }
 
-/// All that is found, in the order in which it would act.
-pub fn owners(host: &Host) -> Vec<Owner> {
-    let mut found = boot_line(host);
-    found.extend(lines_in(
-        host,
-        &["/etc/sysfs.d", "/etc"],
-        OwnerKind::SysfsConf,
-        |name| name.ends_with(".conf") && name != "sysctl.conf",
-        true,
-        sysfs_conf,
-    ));
-    let tmpfiles = ["/usr/lib/tmpfiles.d", "/run/tmpfiles.d", "/etc/tmpfiles.d"];
-    found.extend(lines_in(
-        host,
-        &tmpfiles,
-        OwnerKind::Tmpfiles,
-        |name| name.ends_with(".conf"),
-        true,
-        sysfs_conf,
-    ));
-    let udev = host.path("/run/udev/control").exists();
-    let rules =
-        ["/usr/lib/udev/rules.d", "/lib/udev/rules.d", "/run/udev/rules.d", "/etc/udev/rules.d"];
-    found.extend(lines_in(
-        host,
-        &rules,
-        OwnerKind::Udev,
-        |name| name.ends_with(".rules"),
-        udev,
-        udev_assignments,
-    ));
-    found.extend(tuned(host));
+impl OwnerKind {
+    /// The program's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OwnerKind::Udev => "udev",
+            OwnerKind::Systemd => "systemd",
+            OwnerKind::Tuned => "tuned",
+            OwnerKind::Saptune => "saptune",
+            OwnerKind::GceAgent => "google_guest_agent",
+            OwnerKind::SysfsConf => "sysfsutils",
+            OwnerKind::Tmpfiles => "systemd-tmpfiles",
+            OwnerKind::BootScript => "a script at boot",
+            OwnerKind::Cron => "cron",
+            OwnerKind::BootLine => "the boot line",
+        }
+    }
+}
+
+impl Owner {
+    /// What it sets this to, if it sets it: `Some(None)` where the value is computed.
+    pub fn sets(&self, setting: &Setting) -> Option<Option<&str>> {
+        let name = setting.to_string();
+        let found = self.settings.iter().rev().find(|it| it.name == name)?;
+        Some(found.value.as_deref())
+    }
+
+    /// Whether nothing is unknown about it and its program runs.
+    pub fn is_certain(&self) -> bool {
+        self.active && self.unknown.is_empty()
+    }
+
+    /// The settings' names.
+    pub fn setting_names(&self) -> Vec<&str> {
+        self.settings.iter().map(|it| it.name.as_str()).collect()
+    }
+}
+
+/// All that set a setting of one of these devices, in the order in which they would act.
+pub fn owners(host: &Host, devices: &[DeviceNumber]) -> Vec<Owner> {
+    let mut seen = Vec::new();
+    let mut views: Vec<View<'_>> = Vec::new();
+    for view in devices.iter().filter_map(|number| View::read(host, *number)) {
+        // A partition and its disk share a queue.
+        if !seen.contains(&view.name) {
+            seen.push(view.name.clone());
+            views.push(view);
+        }
+    }
+    let units = systemd::Units::read(host);
+    let rules = udev::Rules::read(host);
+    let mut found = Vec::new();
+    for view in &views {
+        for owner in boot::line(view)
+            .into_iter()
+            .chain(boot::sysfs_conf(view, &units))
+            .chain(boot::tmpfiles(view))
+            .chain(boot::scripts(view))
+            .chain(rules.owners(view))
+            .chain(systemd::owners(view, &units))
+            .chain(cloud::gce_agent(view, &units))
+            .chain(saptune::owners(view, &units))
+            .chain(tuned::owners(view))
+        {
+            add(&mut found, owner);
+        }
+    }
+    found.sort_by_key(|owner| order(owner.by));
     found
 }
 
-/// Lines of all files in several folders, where a file in a later folder hides those of the same
-/// name before it, in the order of the files' names.
-fn lines_in(
-    host: &Host,
-    folders: &[&str],
-    by: OwnerKind,
-    is_one: impl Fn(&str) -> bool,
-    active: bool,
-    settings_of: impl Fn(&str) -> Vec<String>,
-) -> Vec<Owner> {
+/// Udev acts when a device appears, units and agents after it, tuned last.
+fn order(by: OwnerKind) -> usize {
+    const ORDER: [OwnerKind; 10] = [
+        OwnerKind::BootLine,
+        OwnerKind::Udev,
+        OwnerKind::SysfsConf,
+        OwnerKind::Tmpfiles,
+        OwnerKind::BootScript,
+        OwnerKind::Systemd,
+        OwnerKind::GceAgent,
+        OwnerKind::Saptune,
+        OwnerKind::Tuned,
+        OwnerKind::Cron,
+    ];
+    ORDER.iter().position(|it| *it == by).unwrap_or(ORDER.len())
+}
+
+/// One statement for all devices of which it is the same.
+fn add(found: &mut Vec<Owner>, owner: Owner) {
+    let same = |it: &&mut Owner| {
+        let mut it = (*it).clone();
+        it.devices.clone_from(&owner.devices);
+        it == owner
+    };
+    match found.iter_mut().find(same) {
+        Some(known) => known.devices.extend(owner.devices),
+        None => found.push(owner),
+    }
+}
+
+/// The files of several folders by their names, where one in a later folder hides those of its name
+/// before it.
+fn files_in(host: &Host, folders: &[&str], ending: &str) -> BTreeMap<String, PathBuf> {
     let mut files = BTreeMap::new();
     for folder in folders {
-        let wanted = |name: &String| is_one(name) && (*folder != "/etc" || name == "sysfs.conf");
-        for name in host.names(folder).into_iter().filter(wanted) {
+        for name in host.names(folder).into_iter().filter(|name| name.ends_with(ending)) {
             files.insert(name.clone(), Path::new(folder).join(name));
         }
     }
-    let mut found = Vec::new();
-    for file in files.into_values() {
-        let Some(text) = host.text(&file) else { continue };
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            let settings = settings_of(line);
-            if line.starts_with('#') || settings.is_empty() {
-                continue;
-            }
-            let (file, line_number, text) = (file.clone(), index + 1, line.to_owned());
-            found.push(Owner { by, file, line: line_number, text, settings, active });
-        }
-    }
-    found
+    files
 }
 
-/// The settings that a rule assigns: `ATTR{queue/scheduler}="none"`; with `==` it only compares.
-fn udev_assignments(line: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for part in line.split("ATTR{").skip(1) {
-        let Some((name, rest)) = part.split_once('}') else { continue };
-        let assigns = rest.starts_with('=') && !rest.starts_with("==") || rest.starts_with(":=");
-        if let Some(setting) = name.strip_prefix("queue/")
-            && assigns
-        {
-            found.push(setting.to_owned());
-        }
-    }
-    found
+/// A line of a file after its continuations are joined, with the number of its first.
+struct Line {
+    number: usize,
+    text: String,
 }
 
-/// `block/sda/queue/scheduler = none`, `w /sys/block/sda/queue/scheduler - - - - none`.
-fn sysfs_conf(line: &str) -> Vec<String> {
-    line.split(['=', ' ', '\t'])
-        .filter(|word| word.contains("block/"))
-        .filter_map(|word| word.split_once("/queue/"))
-        .map(|(_, setting)| setting.to_owned())
-        .collect()
-}
-
-fn boot_line(host: &Host) -> Vec<Owner> {
-    let line = host.text("/proc/cmdline").unwrap_or_default();
-    line.split_whitespace()
-        .filter(|word| word.starts_with("elevator="))
-        .map(|word| Owner {
-            by: OwnerKind::BootLine,
-            file: "/proc/cmdline".into(),
-            line: 0,
-            text: word.to_owned(),
-            settings: vec!["scheduler".to_owned()],
-            active: false,
-        })
-        .collect()
-}
-
-/// What tuned's disk plug-in sets (tuned.conf(5)), and the setting that each is.
-const TUNED: [(&str, &str); 3] = [
-    ("elevator", "scheduler"),
-    ("readahead", "read_ahead_kb"),
-    ("scheduler_quantum", "iosched/quantum"),
-];
-
-/// The active profile and those that it includes.
-fn tuned(host: &Host) -> Vec<Owner> {
-    let Some(active) = host.text("/etc/tuned/active_profile") else {
-        return Vec::new();
-    };
-    let runs = ["/run/tuned/tuned.pid", "/var/run/tuned/tuned.pid"]
-        .iter()
-        .any(|path| host.path(path).exists());
-    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
-    let mut seen = Vec::new();
-    let mut found = Vec::new();
-    while let Some(profile) = waiting.pop() {
-        if seen.contains(&profile) {
+/// Lines joined at `\`; those that begin with one of `comments` are left out, also between joined ones.
+fn joined_lines(text: &str, comments: &[char]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut open: Option<Line> = None;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.starts_with(comments) {
             continue;
         }
-        let folders =
-            ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned", "/usr/lib/tuned/profiles"];
-        let file = folders
-            .iter()
-            .map(|folder| Path::new(folder).join(&profile).join("tuned.conf"))
-            .find(|file| host.path(file).exists());
-        seen.push(profile);
-        let Some((file, text)) = file.and_then(|file| Some((file.clone(), host.text(file)?)))
-        else {
-            continue;
+        let (part, goes_on) = match line.strip_suffix('\\') {
+            Some(part) => (part, true),
+            None => (line, false),
         };
-        for (index, line) in text.lines().enumerate() {
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let key = key.trim();
-            if key == "include" {
-                waiting.extend(value.split(',').map(|it| it.trim().to_owned()));
-            }
-            let Some((_, setting)) = TUNED.iter().find(|(name, _)| *name == key) else { continue };
-            found.push(Owner {
-                by: OwnerKind::Tuned,
-                file: file.clone(),
-                line: index + 1,
-                text: line.trim().to_owned(),
-                settings: vec![(*setting).to_owned()],
-                active: runs,
-            });
+        let current = open.get_or_insert_with(|| Line { number: index + 1, text: String::new() });
+        current.text.push_str(part);
+        if !goes_on {
+            lines.extend(open.take());
         }
     }
-    found
+    lines.extend(open);
+    lines.retain(|line| !line.text.trim().is_empty());
+    lines
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn rules_that_assign_and_rules_that_compare() {
-        let line = r#"ACTION=="add|change", KERNEL=="sd*", ATTR{queue/rotational}=="0", ATTR{queue/scheduler}="none""#;
-        assert_eq!(udev_assignments(line), ["scheduler"]);
-        assert!(udev_assignments(r#"ATTR{queue/rotational}=="0", RUN+="x""#).is_empty());
-        assert_eq!(sysfs_conf("block/sda/queue/nr_requests = 256"), ["nr_requests"]);
-    }
-
-    #[test]
-    fn a_host_with_every_owner() {
-        let root = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let rule = "# a comment: ATTR{queue/scheduler}=\"x\"\nATTR{queue/scheduler}=\"bfq\"\n";
-        write("usr/lib/udev/rules.d/60-io.rules", "ATTR{queue/nr_requests}=\"64\"\n");
-        write("etc/udev/rules.d/60-io.rules", rule);
-        write("run/udev/control", "");
-        write("proc/cmdline", "root=/dev/vda elevator=noop quiet\n");
-        write("etc/tuned/active_profile", "mine\n");
-        write("etc/tuned/mine/tuned.conf", "[main]\ninclude=throughput-performance\n");
-        write("usr/lib/tuned/throughput-performance/tuned.conf", "[disk]\nreadahead=>4096\n");
-        let found = owners(&Host::at(root.path()));
-        let short: Vec<_> =
-            found.iter().map(|it| (it.by, it.line, it.settings.join(","), it.active)).collect();
-        assert_eq!(
-            short,
-            [
-                (OwnerKind::BootLine, 0, "scheduler".to_owned(), false),
-                // The file in /etc hides the one of its name in /usr/lib.
-                (OwnerKind::Udev, 2, "scheduler".to_owned(), true),
-                (OwnerKind::Tuned, 2, "read_ahead_kb".to_owned(), false),
-            ]
-        );
-    }
-}
+mod tests;

@@ -2,8 +2,8 @@
 
 use crate::{Align, Table, page::Page};
 use host::{
-    BlockDevice, DeviceKind, DirectIoSupport, Filesystem, Inspection, LayerKind, Machine, Owner,
-    OwnerKind, Queue, Role,
+    BlockDevice, DeviceKind, DirectIoSupport, Filesystem, Inspection, LayerKind, Machine,
+    OwnedSetting, Owner, Queue, Role,
 };
 use units::Bytes;
 
@@ -239,19 +239,35 @@ fn machine(page: &mut Page, machine: &Machine) {
 
 fn owners(page: &mut Page, owners: &[Owner]) {
     if owners.is_empty() {
-        page.line(2, "no known udev rule, tuned profile or boot option");
+        page.line(2, "nothing that is known to do so: no udev rule, unit, profile or boot option");
     }
     for owner in owners {
-        let by = match owner.by {
-            OwnerKind::Udev => "udev",
-            OwnerKind::Tuned => "tuned",
-            OwnerKind::SysfsConf => "sysfsutils",
-            OwnerKind::Tmpfiles => "systemd-tmpfiles",
-            OwnerKind::BootLine => "boot line",
-        };
         let state = if owner.active { "" } else { ", not running now" };
         let (file, line) = (owner.file.display(), owner.line);
-        page.line(2, &format!("{} by {by}{state} ({file}:{line})", owner.settings.join(", ")));
+        let set = |it: &OwnedSetting| match &it.value {
+            Some(value) => format!("{}={value}", it.name),
+            None => it.name.clone(),
+        };
+        let settings: Vec<String> = owner.settings.iter().map(set).collect();
+        let place = if line == 0 { file.to_string() } else { format!("{file}:{line}") };
+        page.line(
+            2,
+            &format!(
+                "{} of {} by {}{state} ({place})",
+                settings.join(", "),
+                owner.devices.join(", "),
+                owner.by.name()
+            ),
+        );
         page.line(4, &owner.text);
+        if let Some(place) = &owner.run_by {
+            page.line(4, &format!("run by {}:{}", place.file.display(), place.line));
+        }
+        if let [only] = owner.events.as_slice() {
+            page.line(4, &format!("only at \"{only}\" events"));
+        }
+        for condition in &owner.unknown {
+            page.line(4, &format!("it depends on {condition}"));
+        }
     }
 }

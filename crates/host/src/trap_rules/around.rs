@@ -1,6 +1,6 @@
 //! Traps of the host around the target.
 
-use crate::{Inspection, OtherLoad, OwnerKind, TargetKind, Trap};
+use crate::{Inspection, OtherLoad, Owner, OwnerKind, TargetKind, Trap};
 
 pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Trap> {
     let first = inspection.pending.first()?;
@@ -8,15 +8,23 @@ pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Trap> {
 }
 
 pub(super) fn owned(inspection: &Inspection) -> Option<Trap> {
-    inspection.chain.scheduled.first()?;
-    // What does not run sets nothing; it is listed by the inspection all the same.
-    let owners: Vec<_> = inspection.owners.iter().filter(|owner| owner.active).collect();
+    let varied: Vec<&str> =
+        inspection.chain.varied_devices().map(|device| device.name.as_str()).collect();
+    // What does not run sets nothing, and what sets other devices does not disturb; both are listed by
+    // the inspection all the same.
+    let disturbs = |owner: &&Owner| {
+        owner.active && owner.devices.iter().any(|device| varied.contains(&device.as_str()))
+    };
+    let mut owners: Vec<&Owner> = inspection.owners.iter().filter(disturbs).collect();
+    owners.sort_by_key(|owner| !owner.unknown.is_empty());
     let first = owners.first()?;
     Some(Trap::SettingOwner { owner: (*first).clone(), more: owners.len() - 1 })
 }
 
 pub(super) fn boot_elevator(inspection: &Inspection) -> Option<Trap> {
-    let owner = inspection.owners.iter().find(|owner| owner.by == OwnerKind::BootLine)?;
+    // Kernels before 5.0 heed it.
+    let unheeded = |owner: &&Owner| owner.by == OwnerKind::BootLine && !owner.active;
+    let owner = inspection.owners.iter().find(unheeded)?;
     Some(Trap::BootElevator { option: owner.text.clone() })
 }
 

@@ -1,7 +1,6 @@
 //! The words of traps: everything that is said of them, in one place.
 
 use super::{NotRotating, OtherLoad, Trap, TrapKind};
-use crate::OwnerKind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Traps as `inspect --json` has them: their words, and the facts that they are made of.
@@ -215,19 +214,15 @@ impl Trap {
                 }
             }
             Trap::SettingOwner { owner, more } => {
-                let program = match owner.by {
-                    OwnerKind::Udev => "udev",
-                    OwnerKind::Tuned => "tuned",
-                    OwnerKind::SysfsConf => "sysfsutils",
-                    OwnerKind::Tmpfiles => "systemd-tmpfiles",
-                    OwnerKind::BootLine => "the boot line",
-                };
                 let more = if *more > 0 { format!("; {more} more") } else { String::new() };
+                let may = if owner.unknown.is_empty() { "sets" } else { "may set" };
                 format!(
-                    "{}:{} ({program}, running) sets {}{more}",
+                    "{}:{} ({}, running) {may} {} of {}{more}",
                     owner.file.display(),
                     owner.line,
-                    owner.settings.join(", ")
+                    owner.by.name(),
+                    owner.setting_names().join(", "),
+                    owner.devices.join(", ")
                 )
             }
             Trap::BootElevator { option } => format!("the kernel was booted with {option}"),
