@@ -35,6 +35,9 @@ pub struct ComparisonFlags {
     /// Read-ahead sizes (read_ahead_kb), in KiB
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     read_ahead: Vec<String>,
+    /// Merging (nomerges): 0 all, 1 only simple merges, 2 none
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    nomerges: Vec<String>,
     /// Filesystems to make: ext2, ext3, ext4, xfs, btrfs
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     filesystems: Vec<String>,
@@ -258,6 +261,7 @@ impl ComparisonFlags {
             (Factor::AsyncDepth, &self.async_depth),
             (Factor::WbtLatUsec, &self.wbt),
             (Factor::ReadAheadKb, &self.read_ahead),
+            (Factor::Nomerges, &self.nomerges),
             (Factor::Filesystem, &filesystems),
             (Factor::Sync, &self.sync),
             (Factor::BlockSize, &self.block_sizes),

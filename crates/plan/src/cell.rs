@@ -79,6 +79,7 @@ impl Cell {
                 | Factor::Tunable { .. }
                 | Factor::WbtLatUsec
                 | Factor::ReadAheadKb
+                | Factor::Nomerges
                 | Factor::Workload
                 | Factor::Without
                 | Factor::Placebo => {}
@@ -109,6 +110,7 @@ impl Cell {
                 Factor::Tunable { name, .. } => format!("{name} {level}"),
                 Factor::WbtLatUsec => format!("wbt {level}"),
                 Factor::ReadAheadKb => format!("read-ahead {level}"),
+                Factor::Nomerges => format!("nomerges {level}"),
                 Factor::IoPriority => format!("prio {level}"),
                 Factor::Placebo => format!("placebo {level}"),
                 Factor::Depth => format!("depth {level}"),

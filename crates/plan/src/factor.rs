@@ -30,6 +30,8 @@ pub enum Factor {
     WbtLatUsec,
     /// `queue/read_ahead_kb`.
     ReadAheadKb,
+    /// `queue/nomerges`: how much is merged.
+    Nomerges,
     /// How writes are made durable and whether the page cache is bypassed.
     Sync,
     /// The clients' I/O priority.
@@ -86,7 +88,8 @@ impl Factor {
             | Factor::AsyncDepth
             | Factor::Tunable { .. }
             | Factor::WbtLatUsec
-            | Factor::ReadAheadKb => Role::HostSetting,
+            | Factor::ReadAheadKb
+            | Factor::Nomerges => Role::HostSetting,
             Factor::Filesystem
             | Factor::Sync
             | Factor::IoPriority
@@ -137,6 +140,7 @@ impl Factor {
             Factor::Placebo => number(0, "")?,
             Factor::WbtLatUsec => number(0, " of microseconds")?,
             Factor::ReadAheadKb => number(0, " of KiB")?,
+            Factor::Nomerges => number(0, "")?,
             Factor::Sync => text.parse::<SyncMode>()?.to_string(),
             Factor::IoPriority => text.parse::<IoPriority>()?.to_string(),
             Factor::Engine => text.parse::<EngineKind>()?.to_string(),
@@ -166,6 +170,7 @@ impl fmt::Display for Factor {
             Factor::Workload => "workload",
             Factor::WbtLatUsec => "wbt_lat_usec",
             Factor::ReadAheadKb => "read_ahead_kb",
+            Factor::Nomerges => "nomerges",
             Factor::Filesystem => "filesystem",
             Factor::Sync => "sync",
             Factor::IoPriority => "io_priority",
@@ -192,6 +197,7 @@ impl FromStr for Factor {
             "async_depth" => Factor::AsyncDepth,
             "wbt_lat_usec" => Factor::WbtLatUsec,
             "read_ahead_kb" => Factor::ReadAheadKb,
+            "nomerges" => Factor::Nomerges,
             "filesystem" => Factor::Filesystem,
             "sync" => Factor::Sync,
             "io_priority" => Factor::IoPriority,
@@ -222,7 +228,7 @@ impl FromStr for Factor {
                     return Err(WordError::new(format!(
                         "factor '{other}' is not known: there are scheduler, nr_requests, async_depth, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
-                         read_ahead_kb, filesystem, sync, io_priority, engine, workload, \
+                         read_ahead_kb, nomerges, filesystem, sync, io_priority, engine, workload, \
                          server.VARIABLE (such as server.innodb_io_capacity), variables, placebo, \
                          pattern, block_size, clients, depth, rate, background and without"
                     )));

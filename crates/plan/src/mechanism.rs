@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 use workload::{WordError, word_serde};
 
 /// Something that makes a difference, and that only a model can do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Mechanism {
     /// Requests that lie side by side become one.
     Merging,

@@ -79,6 +79,7 @@ mod tests {
             "mq-deadline.fifo_batch",
             "wbt_lat_usec",
             "read_ahead_kb",
+            "nomerges",
             "sync",
             "io_priority",
             "engine",
@@ -97,7 +98,7 @@ mod tests {
         let counted = |factor: &Factor| match factor {
             Factor::Filesystem | Factor::Scheduler | Factor::NrRequests => (),
             Factor::AsyncDepth | Factor::Tunable { .. } => (),
-            Factor::WbtLatUsec | Factor::ReadAheadKb => (),
+            Factor::WbtLatUsec | Factor::ReadAheadKb | Factor::Nomerges => (),
             Factor::Sync | Factor::IoPriority | Factor::Engine | Factor::Variable { .. } => (),
             Factor::Variables => (),
             Factor::Placebo | Factor::Workload | Factor::Pattern | Factor::BlockSize => (),

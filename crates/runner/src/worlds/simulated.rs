@@ -170,6 +170,8 @@ impl SimulatedWorld {
                     config.tunables.insert(name.clone(), number()?);
                 }
                 Factor::ReadAheadKb => queue.read_ahead_kib = number()?,
+                // What is too large for the queue is refused with it.
+                Factor::Nomerges => config.nomerges = u8::try_from(number()?).unwrap_or(u8::MAX),
                 Factor::WbtLatUsec => wbt = Some(number()?),
                 Factor::Without => {
                     queue.without = text
@@ -327,6 +329,7 @@ impl World for SimulatedWorld {
             (Factor::Scheduler, level(resolved.scheduler)),
             (Factor::NrRequests, level(resolved.nr_requests)),
             (Factor::ReadAheadKb, level(queue.read_ahead_kib)),
+            (Factor::Nomerges, level(queue.config.nomerges)),
         ]);
         if self.target.kernel.multi_queue() {
             current.insert(Factor::WbtLatUsec, level(queue.wbt_usec));

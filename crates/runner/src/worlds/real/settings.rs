@@ -15,16 +15,18 @@ fn setting(factor: &Factor) -> Option<Setting> {
         Factor::Tunable { name, .. } => Setting::Tunable(name.clone()),
         Factor::WbtLatUsec => Setting::WbtLatUsec,
         Factor::ReadAheadKb => Setting::ReadAheadKb,
+        Factor::Nomerges => Setting::Nomerges,
         _ => return None,
     })
 }
 
-const SETTABLE: [Factor; 5] = [
+const SETTABLE: [Factor; 6] = [
     Factor::Scheduler,
     Factor::NrRequests,
     Factor::AsyncDepth,
     Factor::WbtLatUsec,
     Factor::ReadAheadKb,
+    Factor::Nomerges,
 ];
 
 /// The queues whose settings a plan varies. Of a loop device that is not attached yet, any loop
@@ -313,7 +315,9 @@ pub fn apply(
     let wbt = pinned(&Factor::WbtLatUsec, &Setting::WbtLatUsec);
     set(changes, number, &Setting::WbtLatUsec, wbt)?;
     let read_ahead = pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb);
-    set(changes, number, &Setting::ReadAheadKb, read_ahead)
+    set(changes, number, &Setting::ReadAheadKb, read_ahead)?;
+    let merging = pinned(&Factor::Nomerges, &Setting::Nomerges);
+    set(changes, number, &Setting::Nomerges, merging)
 }
 
 /// Sets how many requests the queue holds, and how many of them may be asynchronous. Where a cell names
