@@ -4,16 +4,34 @@
 //! [`FindingKind`] and of [`Evidence`]; the compiler then asks for its detection and its words, and a
 //! test for its page.
 
+mod buffered_direct;
 mod cache;
+mod cold_drives;
 mod cpu_wait;
+mod drift;
+mod flush_bound;
 mod generator;
+mod held_idle;
+mod larger_requests;
+mod latency_trade;
 mod merging;
 mod no_free_request;
+mod order_effect;
 mod read_before_write;
+mod rotational_flag;
+mod scheduler_cpu;
+mod serialised;
+mod sorting;
+mod starved_client;
 mod stolen_cpu;
+mod throttled_host;
+mod unexplained;
 mod unsteady;
+mod writeback_throttled;
 
-use crate::{Analysis, CellSummary, Metric};
+use crate::{Analysis, CellSummary, Evidence, Layer, Metric};
+use counters::Counter;
+use plan::Mechanism;
 use record::Run;
 use serde::Serialize;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
@@ -39,72 +57,54 @@ pub struct Finding {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum FindingKind {
+    /// O_DIRECT, and yet the page cache grows.
+    BufferedDirect,
     /// A cache above the device answered part of the operations.
     Cache,
+    /// Some of an array's drives have nothing to do.
+    ColdDrives,
     /// Clients waited for a CPU.
     CpuWait,
+    /// The storage becomes slower or faster while the run goes on.
+    Drift,
+    /// Writers wait for the device's flush.
+    FlushBound,
     /// The load generator was near its limit.
     Generator,
+    /// The device is idle while requests wait.
+    HeldIdle,
+    /// Requests at the device are larger than the clients' blocks.
+    LargerRequests,
+    /// Throughput is bought with latency.
+    LatencyTrade,
     /// A cell merges another share of its requests than the baseline.
     Merging,
     /// Operations waited for a free request.
     NoFreeRequest,
+    /// A trial depends on which cell ran before it.
+    OrderEffect,
     /// The device reads although the clients only write.
     ReadBeforeWrite,
+    /// Linux takes the device for another kind than it is.
+    RotationalFlag,
+    /// The scheduler costs CPU time that is short.
+    SchedulerCpu,
+    /// More clients bring no more.
+    Serialised,
+    /// Heads travel another distance than under the baseline.
+    Sorting,
+    /// One of several like clients gets next to nothing.
+    StarvedClient,
     /// The hypervisor took CPU time.
     StolenCpu,
+    /// All cells fell to one and the same rate.
+    ThrottledHost,
     /// Trials had not settled when measuring began.
     Unsteady,
-}
-
-/// What shows a finding: the values that were compared, in the worst cell. Shares are of 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// The smallest share of the clients' bytes that the device moved.
-    DeviceMoved {
-        /// Share of the bytes.
-        share: f64,
-    },
-    /// The longest wait for a CPU, `clients.cpu_wait_us`.
-    CpuWait {
-        /// Microseconds an operation.
-        waited_us: f64,
-        /// The mean latency in that cell, microseconds.
-        mean_latency_us: f64,
-    },
-    /// The busiest thread of the load generator.
-    GeneratorBusy {
-        /// Share of the time on a CPU.
-        share: f64,
-    },
-    /// Merged requests, (rrqm/s + wrqm/s) over those and r/s + w/s.
-    Merged {
-        /// The share in the cell.
-        cell: f64,
-        /// The share in its baseline.
-        baseline: f64,
-    },
-    /// Bytes that io_uring's workers moved, `uring.punted/s`.
-    Punted {
-        /// Share of the bytes.
-        share: f64,
-    },
-    /// Device reads, r/s.
-    ReadsPerWrite {
-        /// Reads for each write of a client.
-        ratio: f64,
-    },
-    /// Stolen CPU time, `cpu.%steal`.
-    Stolen {
-        /// Percent of the CPU time.
-        percent: f64,
-    },
-    /// Operations in the second half of a trial over those in the first half.
-    HalvesDiffer {
-        /// The change, as a share of the first half.
-        change: f64,
-    },
+    /// Write-back throttling holds buffered writes back.
+    WritebackThrottled,
+    /// Cells differ, and nothing that was counted says why. Last: it looks at the others.
+    Unexplained,
 }
 
 /// A few trials that could prove a finding wrong: what to change in its cells, and what must follow if
@@ -117,26 +117,44 @@ pub struct Check {
     pub expect: Expectation,
 }
 
-/// A change to a cell.
+/// A change to a cell, or to all trials.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// Bypass the page cache: `--sync direct`.
     Direct,
+    /// No flush and no O_SYNC: writes are done when the device has them.
+    NoFlush,
+    /// Read where the cell writes.
+    Reads,
     /// A quarter of the clients.
     FewerClients,
     /// Twice the clients at half the depth.
     MoreClientsLessDepth,
+    /// The rate that both cells can keep, offered to both.
+    SameRate,
     /// No merging: `queue/nomerges` 2, in baseline and cell.
     NoMerging,
     /// Twice the requests: `--queues`.
     LongerQueue,
+    /// The scheduler that only passes requests on.
+    NoScheduler,
+    /// No write-back throttling: `wbt_lat_usec` 0.
+    NoThrottling,
     /// Blocks of this size, a multiple of the filesystem's.
     BlockSize(Bytes),
+    /// The same without a mechanism: the simulated world can.
+    Without(Mechanism),
+    /// Other random offsets and another order of trials.
+    AnotherSeed,
     /// The same at another time, or on a machine of its own: nothing that the program can do.
     QuieterMachine,
+    /// `queue/rotational` as it should be: whether that is right, the user must say.
+    RightFlag,
     /// Four times the warm-up.
     LongerWarmup,
+    /// Four times the measured time.
+    LongerTrials,
 }
 
 /// What must follow from a change if a finding is right.
@@ -145,8 +163,16 @@ pub enum Change {
 pub enum Expectation {
     /// The evidence's value is no longer beyond its threshold.
     EvidenceVanishes,
+    /// The evidence's value is beyond its threshold still.
+    EvidenceStays,
     /// The figure improves.
     Improves(Metric),
+    /// The figure stays what it is.
+    Stays(Metric),
+    /// The figure differs, in either direction.
+    Differs(Metric),
+    /// The figure of the cell is not worse than that of its baseline, both changed.
+    NotWorse(Metric),
     /// The difference between cell and baseline vanishes.
     DifferenceVanishes,
 }
@@ -169,28 +195,79 @@ impl FindingKind {
         self.into()
     }
 
-    fn find(self, run: &Run, analysis: &Analysis) -> Option<Found> {
+    /// Whether it can be why a cell differs from its baseline. The others tell of trials that mislead, or
+    /// of what a difference comes with.
+    pub fn is_cause(self) -> bool {
+        use FindingKind as F;
         match self {
+            F::BufferedDirect
+            | F::Cache
+            | F::ColdDrives
+            | F::CpuWait
+            | F::FlushBound
+            | F::Generator
+            | F::HeldIdle
+            | F::LargerRequests
+            | F::Merging
+            | F::NoFreeRequest
+            | F::ReadBeforeWrite
+            | F::SchedulerCpu
+            | F::Serialised
+            | F::Sorting
+            | F::StolenCpu
+            | F::WritebackThrottled => true,
+            F::Drift
+            | F::LatencyTrade
+            | F::OrderEffect
+            | F::RotationalFlag
+            | F::StarvedClient
+            | F::ThrottledHost
+            | F::Unsteady
+            | F::Unexplained => false,
+        }
+    }
+
+    /// `others` are the findings before it.
+    fn find(self, run: &Run, analysis: &Analysis, others: &[Finding]) -> Vec<Found> {
+        let one = match self {
+            FindingKind::BufferedDirect => buffered_direct::find(run, analysis),
             FindingKind::Cache => cache::find(run, analysis),
+            FindingKind::ColdDrives => cold_drives::find(analysis),
             FindingKind::CpuWait => cpu_wait::find(run, analysis),
+            FindingKind::Drift => drift::find(run, analysis),
+            FindingKind::FlushBound => flush_bound::find(analysis),
             FindingKind::Generator => generator::find(run, analysis),
+            FindingKind::HeldIdle => held_idle::find(analysis),
+            FindingKind::LargerRequests => larger_requests::find(run, analysis),
+            FindingKind::LatencyTrade => latency_trade::find(analysis),
             FindingKind::Merging => merging::find(analysis),
             FindingKind::NoFreeRequest => no_free_request::find(run, analysis),
+            FindingKind::OrderEffect => order_effect::find(run),
             FindingKind::ReadBeforeWrite => read_before_write::find(run, analysis),
+            FindingKind::RotationalFlag => rotational_flag::find(run, analysis),
+            FindingKind::SchedulerCpu => scheduler_cpu::find(analysis),
+            FindingKind::Serialised => return serialised::find(run, analysis),
+            FindingKind::Sorting => sorting::find(analysis),
+            FindingKind::StarvedClient => starved_client::find(run, analysis),
             FindingKind::StolenCpu => stolen_cpu::find(analysis),
+            FindingKind::ThrottledHost => throttled_host::find(run, analysis),
             FindingKind::Unsteady => unsteady::find(run, analysis),
-        }
+            FindingKind::WritebackThrottled => writeback_throttled::find(run, analysis),
+            FindingKind::Unexplained => unexplained::find(analysis, others),
+        };
+        one.into_iter().collect()
     }
 }
 
 /// All that a run shows.
 pub fn findings(run: &Run, analysis: &Analysis) -> Vec<Finding> {
-    FindingKind::all()
-        .filter_map(|kind| {
-            let Found { cells, evidence, check } = kind.find(run, analysis)?;
-            Some(Finding { kind, cells, evidence, check })
-        })
-        .collect()
+    let mut all = Vec::new();
+    for kind in FindingKind::all() {
+        let found = kind.find(run, analysis, &all);
+        let named = |Found { cells, evidence, check }| Finding { kind, cells, evidence, check };
+        all.extend(found.into_iter().map(named));
+    }
+    all
 }
 
 /// Every cell of every group.
@@ -198,4 +275,9 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     analysis.groups.iter().flat_map(|group| {
         std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary))
     })
+}
+
+/// A cell's figure of a counter.
+fn counter(summary: &CellSummary, counter: &Counter) -> Option<f64> {
+    summary.counters.get(counter.id).copied()
 }

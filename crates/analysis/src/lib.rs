@@ -16,20 +16,27 @@
 //! nothing but noise: that pair is the noise floor.
 
 mod aggregation;
+mod check_outcome;
+mod check_plan;
 mod comparison;
 mod decision;
 mod estimate;
+mod evidence;
 mod findings;
 mod metric;
 mod noise;
+mod residuals;
 mod sessions;
 mod summary;
 mod transactions;
 
+pub use check_outcome::{CheckOpen, CheckOutcome, check_outcome};
+pub use check_plan::{CheckPlan, Layout, NotCheckable, check_plan};
 pub use comparison::{Comparison, Correction, Verdict, compare};
 pub use decision::{Choice, Decision, KeepReason, LessDurable, decide};
 pub use estimate::{Estimate, t_quantile};
-pub use findings::{Change, Check, Evidence, Expectation, Finding, FindingKind, findings};
+pub use evidence::{Evidence, Layer};
+pub use findings::{Change, Check, Expectation, Finding, FindingKind, findings};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
 pub use sessions::{

@@ -84,6 +84,10 @@ fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
             format!("To check: {}. More: spindle explain {}", text.check, finding.kind.id());
         let _ = writeln!(out, "  {}", words::wrap(&check, width - 2, 2));
     }
+    if !findings.is_empty() {
+        let text = format!("spindle check {} runs such checks.", run.name);
+        let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
+    }
     for event in &run.events {
         if !matches!(event.kind, EventKind::Resumed { .. }) {
             let text = format!("Note: {}.", sentences::event(&run.plan, event));

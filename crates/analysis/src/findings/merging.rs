@@ -6,7 +6,7 @@ use crate::{Analysis, CellSummary, Metric, Verdict};
 /// Merged requests as a share of all that came in; a change by more than this is worth telling.
 const CHANGE: f64 = 0.05;
 
-fn share(summary: &CellSummary) -> Option<f64> {
+pub fn share(summary: &CellSummary) -> Option<f64> {
     let counter = |name: &str| summary.counters.get(name).copied();
     let merged = counter(counters::DEVICE_RRQM.id)? + counter(counters::DEVICE_WRQM.id)?;
     let issued = counter(counters::DEVICE_R.id)? + counter(counters::DEVICE_W.id)?;

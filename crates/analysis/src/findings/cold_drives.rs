@@ -1,0 +1,77 @@
+//! Some of an array's drives have nothing to do while others are busy.
+
+use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
+use crate::{Analysis, CellSummary, Metric, Verdict};
+
+/// A drive that is busy for less than this share of the busiest one's time is cold.
+const SHARE: f64 = 0.5;
+/// Percent of the time that the busiest drive must be busy.
+const BUSY: f64 = 20.0;
+/// Busy drives under a cell over those under its baseline, below which that explains a loss.
+const FEWER: f64 = 0.75;
+
+pub fn find(analysis: &Analysis) -> Option<Found> {
+    let mut cells = Vec::new();
+    let mut worst: Option<(f64, Evidence)> = None;
+    let mut take = |cell: usize, share: f64, evidence: Evidence| {
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+        if worst.is_none_or(|(least, _)| share < least) {
+            worst = Some((share, evidence));
+        }
+    };
+    for summary in summaries(analysis) {
+        if let Some((least, most)) =
+            members(summary).filter(|(least, most)| *most > BUSY && *least < most * SHARE)
+        {
+            take(summary.cell, least / most, Evidence::MembersUneven { least, most });
+        }
+    }
+    for group in &analysis.groups {
+        let Some(baseline) = busy(&group.baseline) else { continue };
+        for cell in &group.cells {
+            let verdict = cell.comparison(Metric::Throughput).map(|it| it.verdict);
+            let Some(now) = busy(&cell.summary).filter(|now| *now < baseline * FEWER) else {
+                continue;
+            };
+            if verdict == Some(Verdict::Worse) {
+                let evidence = Evidence::FewerBusyDrives { cell: now, baseline };
+                take(cell.summary.cell, now / baseline, evidence);
+            }
+        }
+    }
+    let (_, evidence) = worst?;
+    Some(Found {
+        cells,
+        evidence,
+        check: Check {
+            change: Change::NoScheduler,
+            expect: Expectation::Improves(Metric::Throughput),
+        },
+    })
+}
+
+/// Drives that the model has busy on average.
+fn busy(summary: &CellSummary) -> Option<f64> {
+    counter(summary, &counters::SIM_BUSY_DRIVES)
+        .or_else(|| counter(summary, &counters::EMULATE_BUSY_DRIVES))
+}
+
+/// The least and the most that one of several members is busy, in percent.
+fn members(summary: &CellSummary) -> Option<(f64, f64)> {
+    let own = counters::DEVICE_UTIL.id.strip_prefix("device.")?;
+    let of_one = |name: &String| {
+        let (_, its) = name.strip_prefix("device.")?.split_once('.')?;
+        (its == own).then_some(())
+    };
+    let all: Vec<f64> = summary
+        .counters
+        .iter()
+        .filter(|(name, _)| of_one(name).is_some())
+        .map(|(_, value)| *value)
+        .collect();
+    let least = all.iter().copied().min_by(f64::total_cmp)?;
+    let most = all.iter().copied().max_by(f64::total_cmp)?;
+    (all.len() > 1).then_some((least, most))
+}

@@ -1,0 +1,53 @@
+//! Heads travel another distance than under the baseline, and merging is the same.
+
+use super::{Change, Check, Evidence, Expectation, Found, counter, merging};
+use crate::{Analysis, Metric, Verdict};
+use plan::Mechanism;
+
+/// A change of the mean seek by more than this share is worth telling.
+const CHANGE: f64 = 0.25;
+/// The requests at the device are as many, within this factor: else the device's own order may be the
+/// cause.
+const DEPTH: f64 = 1.5;
+/// The shares of merged requests differ by less: else merging may be the cause.
+const MERGED: f64 = 0.05;
+
+pub fn find(analysis: &Analysis) -> Option<Found> {
+    let mut cells = Vec::new();
+    let mut largest: Option<(f64, f64)> = None;
+    for group in &analysis.groups {
+        let Some(before) = counter(&group.baseline, &counters::SIM_SEEK) else { continue };
+        for cell in &group.cells {
+            let Some(after) = counter(&cell.summary, &counters::SIM_SEEK) else { continue };
+            let verdict = cell.comparison(Metric::Throughput).map(|it| it.verdict);
+            // Shorter seeks explain a gain, longer ones a loss.
+            let explains = match verdict {
+                Some(Verdict::Better) => after < before * (1.0 - CHANGE),
+                Some(Verdict::Worse) => after > before * (1.0 + CHANGE),
+                _ => false,
+            };
+            let share = |summary| merging::share(summary).unwrap_or(0.0);
+            let merged = (share(&cell.summary) - share(&group.baseline)).abs() < MERGED;
+            // A device that has more to choose from does its own sorting.
+            let depth = |summary| counter(summary, &counters::SIM_DEPTH).unwrap_or(1.0);
+            let deep = (depth(&cell.summary) / depth(&group.baseline)).ln().abs() < DEPTH.ln();
+            if !explains || !merged || !deep {
+                continue;
+            }
+            cells.push(cell.summary.cell);
+            let size = |(before, after): (f64, f64)| (after / before).ln().abs();
+            if largest.is_none_or(|it| size(it) < size((before, after))) {
+                largest = Some((before, after));
+            }
+        }
+    }
+    let (baseline, cell) = largest?;
+    Some(Found {
+        cells,
+        evidence: Evidence::Seeks { cell, baseline },
+        check: Check {
+            change: Change::Without(Mechanism::Sorting),
+            expect: Expectation::DifferenceVanishes,
+        },
+    })
+}

@@ -1,0 +1,36 @@
+//! Cells that differ from their baseline, and nothing that was counted says why.
+
+use super::{Change, Check, Evidence, Expectation, Finding, Found};
+use crate::{Analysis, Metric, Verdict};
+
+/// `others` are the findings of the same run.
+pub fn find(analysis: &Analysis, others: &[Finding]) -> Option<Found> {
+    let mut cells = Vec::new();
+    let mut largest: Option<(Metric, f64)> = None;
+    for group in &analysis.groups {
+        for cell in &group.cells {
+            let judged = [Metric::Throughput, Metric::P99].into_iter().find_map(|metric| {
+                let it = cell.comparison(metric)?;
+                matches!(it.verdict, Verdict::Better | Verdict::Worse).then_some((metric, it.ratio))
+            });
+            let Some((metric, ratio)) = judged else { continue };
+            // What cell and baseline have alike explains no difference between them.
+            let explained = others.iter().filter(|it| it.kind.is_cause()).any(|it| {
+                it.cells.contains(&cell.summary.cell) != it.cells.contains(&group.baseline.cell)
+            });
+            if explained {
+                continue;
+            }
+            cells.push(cell.summary.cell);
+            if largest.is_none_or(|(_, most)| most.ln().abs() < ratio.ln().abs()) {
+                largest = Some((metric, ratio));
+            }
+        }
+    }
+    let (metric, ratio) = largest?;
+    Some(Found {
+        cells,
+        evidence: Evidence::NothingCounted { metric, ratio },
+        check: Check { change: Change::AnotherSeed, expect: Expectation::Differs(metric) },
+    })
+}

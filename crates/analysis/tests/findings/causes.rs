@@ -1,0 +1,247 @@
+//! Findings that counters show.
+
+use crate::runs::{cells, count, faster, raw, run, run_of, with};
+use analysis::{Analysis, Evidence, FindingKind, Layer, findings};
+use plan::RawLevel;
+use record::{Caveat, ClientShare, Run};
+use units::{Bytes, Nanos};
+
+fn levels(words: &[&str]) -> Vec<RawLevel> {
+    words.iter().map(|word| RawLevel::Word((*word).to_owned())).collect()
+}
+
+#[test]
+fn buffered_direct() {
+    // Of 4 MB a second, written directly.
+    let name = "memory.cached_growth";
+    assert_eq!(cells(&with("randwrite", name, 2e6), FindingKind::BufferedDirect), [1]);
+    assert!(cells(&with("randwrite", name, 5e5), FindingKind::BufferedDirect).is_empty());
+    let mut buffered = raw("randwrite");
+    buffered.job.sync = Some("buffered".parse().unwrap());
+    let run = run_of(buffered, 5, |cell, _, m| count(cell, m, &[(name, 2e6)], &[(name, 0.0)]));
+    assert!(cells(&run, FindingKind::BufferedDirect).is_empty(), "it says that it is buffered");
+}
+
+#[test]
+fn cold_drives() {
+    let busy = |drives: f64, times: f64| {
+        run("randwrite", move |cell, _, m| {
+            let name = "sim.busy_drives";
+            count(cell, m, &[(name, drives)], &[(name, 3.6)]);
+            faster(m, if cell == 1 { times } else { 1.0 });
+        })
+    };
+    assert_eq!(cells(&busy(1.2, 0.5), FindingKind::ColdDrives), [1]);
+    assert!(cells(&busy(1.2, 1.0), FindingKind::ColdDrives).is_empty(), "no slower for it");
+    assert!(cells(&busy(3.4, 0.5), FindingKind::ColdDrives).is_empty());
+    let members = |a: f64, b: f64| {
+        run("randwrite", move |cell, _, m| {
+            let names = ["device.sda.%util", "device.sdb.%util"];
+            count(cell, m, &[(names[0], a), (names[1], b)], &[(names[0], 80.0), (names[1], 80.0)]);
+        })
+    };
+    assert_eq!(cells(&members(90.0, 20.0), FindingKind::ColdDrives), [1]);
+    assert!(cells(&members(90.0, 70.0), FindingKind::ColdDrives).is_empty());
+    assert!(cells(&members(10.0, 1.0), FindingKind::ColdDrives).is_empty(), "none has much to do");
+}
+
+#[test]
+fn flush_bound() {
+    let flushes = |each_ms: f64| {
+        run("randwrite", move |cell, _, m| {
+            let rates = |ms| [("device.f/s", 100.0), ("device.f_await", ms)];
+            count(cell, m, &rates(each_ms), &rates(0.1));
+        })
+    };
+    assert_eq!(cells(&flushes(8.0), FindingKind::FlushBound), [1]);
+    assert!(cells(&flushes(3.0), FindingKind::FlushBound).is_empty());
+}
+
+#[test]
+fn held_idle() {
+    let name = "sim.%idle_while_waiting";
+    assert_eq!(cells(&with("randread", name, 40.0), FindingKind::HeldIdle), [1]);
+    assert!(cells(&with("randread", name, 4.0), FindingKind::HeldIdle).is_empty());
+    let emulated = |depth: f64, in_flight: f64| {
+        run("randread", move |cell, _, m| {
+            let both = |depth, asked| [("emulate.depth", depth), ("device.aqu-sz", asked)];
+            count(cell, m, &both(depth, in_flight), &both(1.0, 8.0));
+        })
+    };
+    assert_eq!(cells(&emulated(0.5, 8.0), FindingKind::HeldIdle), [1]);
+    assert!(cells(&emulated(0.5, 0.6), FindingKind::HeldIdle).is_empty(), "nobody asks");
+}
+
+#[test]
+fn larger_requests() {
+    let size = |kib: f64, merged: f64| {
+        run("randread", move |cell, _, m| {
+            let rates = |kib, merged| {
+                [
+                    ("device.rareq-sz", kib),
+                    ("device.rrqm/s", merged),
+                    ("device.wrqm/s", 0.0),
+                    ("device.r/s", 1000.0),
+                    ("device.w/s", 0.0),
+                ]
+            };
+            count(cell, m, &rates(kib, merged), &rates(4.0, 0.0));
+        })
+    };
+    assert_eq!(cells(&size(16.0, 0.0), FindingKind::LargerRequests), [1]);
+    assert!(cells(&size(4.2, 0.0), FindingKind::LargerRequests).is_empty());
+    assert!(cells(&size(16.0, 800.0), FindingKind::LargerRequests).is_empty(), "merged");
+}
+
+#[test]
+fn latency_trade() {
+    let trade = |times: f64, slow: u64| {
+        run("randwrite", move |cell, _, m| {
+            if cell == 1 {
+                faster(m, times);
+                m.job.writes.service.record_n(Nanos::from_millis(slow), 80);
+            }
+        })
+    };
+    assert_eq!(cells(&trade(1.5, 20), FindingKind::LatencyTrade), [1]);
+    assert!(cells(&trade(1.5, 1), FindingKind::LatencyTrade).is_empty(), "nothing was paid");
+    assert!(cells(&trade(0.5, 20), FindingKind::LatencyTrade).is_empty(), "nothing was bought");
+}
+
+#[test]
+fn rotational_flag() {
+    let run = |id: &str| {
+        let mut run = run("randread", |_, _, _| ());
+        run.environment.caveats.push(Caveat::Trap {
+            id: id.to_owned(),
+            title: String::new(),
+            evidence: String::new(),
+        });
+        run
+    };
+    assert_eq!(cells(&run("rotational-flag"), FindingKind::RotationalFlag), [0, 1]);
+    assert!(cells(&run("busy-host"), FindingKind::RotationalFlag).is_empty());
+}
+
+#[test]
+fn scheduler_cpu() {
+    let costs = |system: f64, idle: f64| {
+        run("randread", move |cell, _, m| {
+            let shares =
+                |system, idle| [("cpu.%system", system), ("cpu.%idle", idle), ("cpu.%iowait", 0.0)];
+            count(cell, m, &shares(system, idle), &shares(60.0, 10.0));
+            faster(m, if cell == 1 { 0.7 } else { 1.0 });
+        })
+    };
+    assert_eq!(cells(&costs(70.0, 5.0), FindingKind::SchedulerCpu), [1]);
+    assert!(cells(&costs(42.0, 5.0), FindingKind::SchedulerCpu).is_empty(), "each costs the same");
+    assert!(cells(&costs(70.0, 60.0), FindingKind::SchedulerCpu).is_empty(), "CPUs are idle");
+}
+
+/// One client and sixteen under two schedulers; `counters` of the cells with sixteen clients, which make
+/// `times` the throughput, by cell.
+fn scaling(pattern: &str, times: [f64; 2], counters: &[(&str, f64)]) -> Run {
+    let mut raw = raw(pattern);
+    raw.factors.insert("clients".to_owned(), levels(&["1", "16"]));
+    raw.factors.insert("scheduler".to_owned(), levels(&["none", "bfq"]));
+    let plan = run_of(raw.clone(), 1, |_, _, _| ()).plan;
+    let of = |cell: usize| {
+        let level = |name: &str| plan.cells[cell].levels[&name.parse().unwrap()].0.clone();
+        (level("clients") == "16", usize::from(level("scheduler") == "bfq"))
+    };
+    run_of(raw, 5, |cell, _, m| {
+        let (many, scheduler) = of(cell);
+        let one = [("device.aqu-sz", 1.0)];
+        count(1, m, if many { counters } else { &one }, &[]);
+        faster(m, if many { times[scheduler] } else { 1.0 });
+    })
+}
+
+fn layer(run: &Run) -> Option<Layer> {
+    findings(run, &Analysis::of(run)).into_iter().find_map(|found| match found.evidence {
+        Evidence::Serialised { layer, .. } => Some(layer),
+        _ => None,
+    })
+}
+
+#[test]
+fn serialised() {
+    let alone = [("device.aqu-sz", 1.1)];
+    let full = [("device.aqu-sz", 15.0)];
+    let held = [
+        ("device.aqu-sz", 15.0),
+        ("sim.depth", 1.0),
+        ("sim.queued", 14.0),
+        ("sim.%room_while_waiting", 90.0),
+    ];
+    assert_eq!(layer(&scaling("randwrite", [1.05, 1.05], &alone)), Some(Layer::AboveTheQueue));
+    assert_eq!(layer(&scaling("randwrite", [1.05, 1.05], &full)), Some(Layer::Device));
+    assert_eq!(layer(&scaling("randwrite", [9.0, 1.05], &full)), Some(Layer::Scheduler));
+    assert_eq!(layer(&scaling("randwrite", [1.05, 1.05], &held)), Some(Layer::Scheduler));
+    assert_eq!(cells(&scaling("randwrite", [9.0, 1.05], &full), FindingKind::Serialised).len(), 1);
+    assert!(cells(&scaling("randwrite", [9.0, 9.0], &full), FindingKind::Serialised).is_empty());
+    let readers = scaling("randread", [1.05, 1.05], &alone);
+    assert!(cells(&readers, FindingKind::Serialised).is_empty(), "no lock holds readers up");
+}
+
+#[test]
+fn sorting() {
+    let seeks = |sectors: f64, times: f64| {
+        run("randread", move |cell, _, m| {
+            let name = "sim.seek_sectors";
+            count(cell, m, &[(name, sectors)], &[(name, 1e7)]);
+            faster(m, if cell == 1 { times } else { 1.0 });
+        })
+    };
+    assert_eq!(cells(&seeks(2e6, 1.5), FindingKind::Sorting), [1]);
+    assert_eq!(cells(&seeks(4e7, 0.6), FindingKind::Sorting), [1]);
+    assert!(cells(&seeks(2e6, 0.6), FindingKind::Sorting).is_empty(), "shorter ways cost nothing");
+    assert!(cells(&seeks(9e6, 1.5), FindingKind::Sorting).is_empty());
+}
+
+#[test]
+fn starved_client() {
+    let shares = |least: u64| {
+        run("randread", move |cell, _, m| {
+            let share = |operations| ClientShare { operations, bytes: Bytes(0) };
+            let of_all = if cell == 1 { [least, 1000, 1000, 1000] } else { [1000; 4] };
+            m.job.clients = of_all.map(share).to_vec();
+        })
+    };
+    assert_eq!(cells(&shares(20), FindingKind::StarvedClient), [1]);
+    assert!(cells(&shares(500), FindingKind::StarvedClient).is_empty());
+}
+
+#[test]
+fn writeback_throttled() {
+    let name = "writeback.throttled_ms/s";
+    assert_eq!(cells(&with("randwrite", name, 300.0), FindingKind::WritebackThrottled), [1]);
+    assert!(cells(&with("randwrite", name, 10.0), FindingKind::WritebackThrottled).is_empty());
+    let factor = |times: f64| {
+        let mut raw = raw("randwrite");
+        raw.factors.insert("wbt_lat_usec".to_owned(), levels(&["2000", "0"]));
+        run_of(raw, 5, move |cell, _, m| faster(m, if cell == 1 { times } else { 1.0 }))
+    };
+    assert_eq!(cells(&factor(1.4), FindingKind::WritebackThrottled), [1]);
+    assert!(cells(&factor(1.0), FindingKind::WritebackThrottled).is_empty());
+}
+
+#[test]
+fn unexplained() {
+    let slower = run("randwrite", |cell, _, m| faster(m, if cell == 1 { 0.6 } else { 1.0 }));
+    assert_eq!(cells(&slower, FindingKind::Unexplained), [1]);
+    let alike = run("randwrite", |_, _, _| ());
+    assert!(cells(&alike, FindingKind::Unexplained).is_empty());
+    let explained = run("randread", |cell, _, m| {
+        let name = "sim.%idle_while_waiting";
+        count(cell, m, &[(name, 40.0)], &[(name, 0.0)]);
+        faster(m, if cell == 1 { 0.6 } else { 1.0 });
+    });
+    assert!(cells(&explained, FindingKind::Unexplained).is_empty(), "the device is held idle");
+    let alike = run("randread", |cell, _, m| {
+        let name = "sim.%idle_while_waiting";
+        count(cell, m, &[(name, 40.0)], &[(name, 40.0)]);
+        faster(m, if cell == 1 { 0.6 } else { 1.0 });
+    });
+    assert_eq!(cells(&alike, FindingKind::Unexplained), [1], "in both alike, it explains nothing");
+}
