@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-servers demo validate bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-servers demo validate page bench clean
 
 all: build
 
@@ -48,6 +48,11 @@ demo: build
 # The simulated world beside the emulated one, eleven minutes; see docs/science/simulation.md.
 validate: build
 	@target/release/spindle validate
+
+# The page's code, from web/src: only after changing it. Needs Node.
+page: packages
+	cd web && npm ci --no-audit --no-fund --silent
+	cd web && npm run --silent types && npm run --silent check && npm run --silent build
 
 # Ratios against peers in the same run; see docs/science/performance.md.
 bench: packages

@@ -1,5 +1,6 @@
 //! One file for each verb.
 
+mod check;
 mod compare;
 mod documents;
 mod emulate;
@@ -31,6 +32,8 @@ pub enum Command {
     Runs(runs::RunsArgs),
     /// Show a run again: terminal, Markdown, CSV or JSON
     Report(report::ReportArgs),
+    /// Run the few trials that could prove a run's findings wrong
+    Check(check::CheckArgs),
     /// Restore what interrupted programs left changed
     Undo(undo::UndoArgs),
     /// Show what a storage is, how it is set, and which traps apply
@@ -63,6 +66,7 @@ impl Command {
             Command::Resume(args) => args.run(),
             Command::Runs(args) => args.run(),
             Command::Report(args) => args.run(),
+            Command::Check(args) => args.run(),
             Command::Undo(args) => args.run(),
             Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),

@@ -9,6 +9,7 @@ mod commands;
 mod exit;
 mod flags;
 mod interrupt;
+mod live;
 mod pending;
 mod progress;
 mod runs_folder;

@@ -5,13 +5,16 @@ use analysis::{Analysis, SessionAnalysis, decide, findings};
 use record::Run;
 use serde_json::{Value, json};
 
-/// Plan, environment, analysis and advice; not the raw trials, which are in the run file. Field
-/// names are those of the types, units their last word; infinite values are null.
+/// Plan, environment, analysis and advice; `document` is what the page shows, by the schema
+/// docs/reference/report.schema.json of the version `schema`. Field names are those of the types, units their
+/// last word; infinite values are null.
 ///
 /// Of a run with several sessions the fields are the first's, and `sessions` has each; `together` compares
 /// them.
 pub fn json(run: &Run, analysis: &Analysis) -> Value {
     let mut value = session(run, analysis);
+    value["schema"] = json!(crate::SCHEMA);
+    value["document"] = json!(crate::document(run, analysis));
     if let (Some(together), Some(fields)) = (SessionAnalysis::of(run), value.as_object_mut()) {
         let all: Vec<Value> =
             run.sessions().iter().map(|it| session(it, &Analysis::of(it))).collect();

@@ -3,9 +3,12 @@
 //! What lives here: layout and wording. What does not: any figure that `analysis` has not computed.
 //! Data flows: [`record::Run`] and [`analysis::Analysis`] → text; nothing flows back.
 
+mod check;
 mod csv;
+mod document;
 mod drawing;
 mod emulation;
+mod html;
 mod inspection;
 mod json;
 mod markdown;
@@ -20,9 +23,12 @@ mod transactions;
 mod validation;
 mod words;
 
+pub use check::{Checked, checked, checked_json};
 pub use csv::csv;
+pub use document::{Document, SCHEMA, document};
 pub use drawing::{events_svg, events_terminal};
 pub use emulation::{EmulatedDevice, EmulatedSecond, emulated_device, emulated_second};
+pub use html::{PageRun, html, live_html, packed};
 pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;

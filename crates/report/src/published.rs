@@ -71,6 +71,30 @@ pub(crate) fn published(run: &Run, analysis: &Analysis) -> Option<Table> {
     Some(table)
 }
 
+/// The same as data.
+pub(crate) fn figures(run: &Run, analysis: &Analysis) -> Vec<crate::document::Published> {
+    let all = run
+        .plan
+        .published
+        .iter()
+        .flat_map(|published| summaries(analysis).map(move |summary| (published, summary)));
+    let of_cell = all.filter(|(published, summary)| {
+        let cell = &run.plan.cells[summary.cell];
+        let whole = cell.level(&Factor::Without).is_none_or(|Level(word)| word == "nothing");
+        published.is_of(cell) && whole
+    });
+    of_cell
+        .map(|(published, summary)| crate::document::Published {
+            cell: summary.cell,
+            figure: published.figure.clone(),
+            low: published.low,
+            high: published.high,
+            ours: figure(summary, &published.figure),
+            source: published.source.clone(),
+        })
+        .collect()
+}
+
 fn range(published: &Published) -> String {
     match published.low == published.high {
         true => words::count(published.low),

@@ -19,7 +19,7 @@ pub(crate) use decision::decision;
 pub use event::event;
 pub(crate) use finding::finding;
 pub(crate) use intention::intention;
-pub(crate) use loss::risks;
+pub(crate) use loss::{losses, risks};
 pub use preset::presets;
 pub(crate) use session::{changed_thing, session_caveats, session_floor, session_verdict};
 pub(crate) use sync_card::{

@@ -24,6 +24,8 @@ pub enum Need {
     Fio,
     /// Data that others published, beside the project.
     Data,
+    /// Chromium, and the packages of web/.
+    Browser,
     /// Another program.
     Program,
     /// Something of this kernel or of how this machine is set up.
@@ -42,6 +44,7 @@ impl Need {
             Need::Servers => "servers",
             Need::Fio => "fio",
             Need::Data => "data",
+            Need::Browser => "browser",
             Need::Program => "program",
             Need::Kernel => "kernel",
         }

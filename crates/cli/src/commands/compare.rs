@@ -5,6 +5,7 @@ use crate::{
     exit::{Exit, Usage},
     flags::ComparisonFlags,
     interrupt,
+    live::Live,
     pending::settle_pending,
     progress::Progress,
     runs_folder, say,
@@ -29,6 +30,9 @@ pub struct CompareArgs {
     /// Write the run file here instead of into the folder of runs
     #[arg(long = "output", short = 'o', value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Show the page while the comparison runs, at an address on this machine that is printed
+    #[arg(long)]
+    live: bool,
 }
 
 /// How a run that was made is shown: also the flags of `resume`.
@@ -74,7 +78,12 @@ impl CompareArgs {
         let name = run_name(&path)?;
         let mut store = Store::create(&path, &name, started_at, &environment, &plan)?;
         let run = store.read()?;
+        let live = self.live.then(|| Live::start(&path)).transpose()?;
+        if let Some(live) = &live {
+            say::note(&format!("the page is at {}", live.address));
+        }
         let ended = execute(world.as_ref(), run, &mut store, &stop, &self.output);
+        drop(live);
         remove_if_empty(ended, &path)
     }
 }

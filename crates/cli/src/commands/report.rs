@@ -2,13 +2,20 @@
 
 use crate::{
     exit::{Exit, Usage},
+    interrupt,
+    live::Live,
     runs_folder, say,
 };
 use analysis::Analysis;
 use anyhow::Context;
 use clap::Args;
 use record::{EventLog, Run, Store};
-use std::path::PathBuf;
+use report::PageRun;
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
+    time::Duration,
+};
 use units::Nanos;
 
 /// The flags of `report`.
@@ -17,6 +24,16 @@ pub struct ReportArgs {
     /// The run: its name, its file, or `last`
     #[arg(default_value = "last")]
     run: String,
+    /// With --html: a second run, to be compared with the first
+    #[arg(requires = "html")]
+    second: Option<String>,
+    /// Write the page, one file that opens in any browser without network; `-` prints it
+    #[arg(long, value_name = "FILE", group = "format")]
+    html: Option<PathBuf>,
+    /// Serve the page at an address on this machine that is printed, until Ctrl-C; it follows a run
+    /// that goes on
+    #[arg(long, group = "format")]
+    serve: bool,
     /// Print as JSON
     #[arg(long, group = "format")]
     json: bool,
@@ -42,10 +59,24 @@ pub struct ReportArgs {
 impl ReportArgs {
     /// Reports from the run file alone.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let store = Store::open(&runs_folder::find(&self.run)?)?;
+        let file = runs_folder::find(&self.run)?;
+        let store = Store::open(&file)?;
         let run = store.read()?;
+        if self.serve {
+            let stop = interrupt::flag()?;
+            let live = Live::start(&file)?;
+            say::note(&format!("the page is at {}; Ctrl-C ends it", live.address));
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            return Ok(Exit::Done);
+        }
         if let Some(cell) = &self.events {
             self.draw(&store, &run, cell)?;
+            return Ok(Exit::Done);
+        }
+        if let Some(file) = &self.html {
+            self.page(&store, &run, file)?;
             return Ok(Exit::Done);
         }
         let analysis = Analysis::of(&run);
@@ -61,6 +92,33 @@ impl ReportArgs {
         Ok(Exit::Done)
     }
 
+    fn page(&self, store: &Store, run: &Run, file: &Path) -> anyhow::Result<()> {
+        let second = match &self.second {
+            Some(name) => {
+                let store = Store::open(&runs_folder::find(name)?)?;
+                let run = store.read()?;
+                let logs = event_logs(&store, &run)?;
+                Some((run, logs))
+            }
+            None => None,
+        };
+        let first = (run.clone(), event_logs(store, run)?);
+        let runs: Vec<_> = std::iter::once(first).chain(second).collect();
+        let analyses: Vec<Analysis> = runs.iter().map(|(run, _)| Analysis::of(run)).collect();
+        let pages: Vec<PageRun> = runs
+            .iter()
+            .zip(&analyses)
+            .map(|((run, logs), analysis)| PageRun { run, analysis, logs })
+            .collect();
+        let html = report::html(&pages)?;
+        if file == Path::new("-") {
+            return Ok(say::result(&html)?);
+        }
+        std::fs::write(file, html).with_context(|| format!("cannot write {}", file.display()))?;
+        say::note(&format!("wrote {}", file.display()));
+        Ok(())
+    }
+
     fn draw(&self, store: &Store, run: &Run, wanted: &str) -> anyhow::Result<()> {
         let (label, log) = event_log(store, run, wanted)?;
         if let Some(path) = &self.svg {
@@ -73,6 +131,16 @@ impl ReportArgs {
         say::result(&report::events_terminal(&log, &label, self.window, crate::WIDTH))?;
         Ok(())
     }
+}
+
+/// The event logs of the first round, by cell.
+fn event_logs(store: &Store, run: &Run) -> anyhow::Result<Vec<(usize, EventLog)>> {
+    let mut all = Vec::new();
+    for place in 0..run.plan.cells.len() {
+        let log = store.event_log((0, place, 0))?;
+        all.extend(log.filter(|log| !log.requests.is_empty()).map(|log| (place, log)));
+    }
+    Ok(all)
 }
 
 /// The log of the cell whose label has `wanted` in it, and that label.
