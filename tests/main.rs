@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod check;
 mod compare;
 mod database;
 mod documentation;

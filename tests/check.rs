@@ -1,0 +1,62 @@
+//! `spindle check`: the trials that could prove a finding wrong.
+
+use crate::machine::Place;
+
+/// cfq gives a disk of Linux 2.6.18 one reader at a time: more clients bring no more, in the scheduler.
+const SERIALISED: [&str; 14] = [
+    "compare",
+    "simulated:hdd-15k@2.6.18",
+    "--schedulers",
+    "cfq,noop",
+    "--clients",
+    "1,16",
+    "--patterns",
+    "randread",
+    "--rounds",
+    "5",
+    "--measure",
+    "3s",
+    "--quiet",
+    "--output",
+];
+
+/// The outcome of each finding, by its id.
+fn outcomes(place: &Place, words: &[&str]) -> Vec<(String, String)> {
+    let ended = place.run(words).expect(0);
+    let all: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let one = |it: &serde_json::Value| {
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        (text(&it["finding"]), text(&it["checked"]["outcome"]))
+    };
+    all.as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn a_right_finding_is_confirmed() {
+    let place = Place::new();
+    let run = place.path().join("serialised.spindle");
+    let run = run.to_str().unwrap();
+    place.run(&[&SERIALISED[..], &[run]].concat()).expect(0);
+    let report = place.run(&["report", run]).expect(0).out;
+    assert!(report.contains("in the scheduler") && report.contains("spindle check"), "{report}");
+    let planned = outcomes(&place, &["check", run, "--dry-run", "--json"]);
+    assert!(planned.iter().all(|(_, outcome)| outcome == "planned"), "{planned:?}");
+    let checked = outcomes(&place, &["check", run, "--finding", "serialised", "--json"]);
+    let confirmed = ("serialised".to_owned(), "confirmed".to_owned());
+    assert!(checked.contains(&confirmed), "{checked:?}");
+    // What was measured is a run of its own.
+    let kept = place.run(&["runs"]).expect(0).out;
+    assert!(kept.contains("serialised-check-serialised"), "{kept}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_told() {
+    let place = Place::new();
+    let run = place.path().join("quiet.spindle");
+    let run = run.to_str().unwrap();
+    let words = ["compare", "simulated:hdd-15k", "--schedulers", "none", "--measure", "2s"];
+    place.run(&[&words[..], &["--rounds", "3", "--quiet", "--output", run]].concat()).expect(0);
+    place.run(&["check", run, "--finding", "sorted"]).expect(2).complains_of(&["sorting", "drift"]);
+    place.run(&["check", run, "--finding", "drift"]).expect(2).complains_of(&["does not show"]);
+    place.run(&["check", "nowhere"]).expect(2).complains_of(&["nowhere"]);
+}
