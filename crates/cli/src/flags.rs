@@ -146,17 +146,22 @@ pub struct ComparisonFlags {
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
-    /// Replay a recorded trace in place of a job: blkparse's output, fio's iolog (2, 3), MSR
-    /// Cambridge CSV, DiskSim ASCII; in the simulated world
+    /// Replay a recorded trace in place of a job: what blkparse, perf script or biosnoop print,
+    /// blktrace's binary files (also of `spindle record`), fio's iolog (2, 3), CSV of MSR Cambridge,
+    /// SYSTOR '17, Alibaba, Tencent, SPC/UMass, ASCII of DiskSim and MQSim; in the simulated world
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     replay: Option<String>,
     /// When its requests are issued: open (as recorded), closed (each process waits for its own),
     /// asap (clients times depth outstanding)
     #[arg(long, value_name = "MODE", requires = "replay", help_heading = "Load")]
     replay_mode: Option<ReplayMode>,
-    /// Its format, where its first lines do not tell: blkparse, fio, msr, disksim
+    /// Its format, where its first lines do not tell: blkparse, blktrace, perf, biosnoop, fio, msr,
+    /// systor17, alibaba, tencent, spc, disksim, mqsim
     #[arg(long, value_name = "FORMAT", requires = "replay", help_heading = "Load")]
     replay_format: Option<String>,
+    /// The unit of its times, where it is not its format's own: s, ms, us, 100ns, ns
+    #[arg(long, value_name = "UNIT", requires = "replay", help_heading = "Load")]
+    replay_unit: Option<String>,
     /// Leave out lines of the trace that do not fit its format, and count them
     #[arg(long, requires = "replay", help_heading = "Load")]
     skip_bad: bool,
@@ -240,6 +245,7 @@ impl ComparisonFlags {
                 file: file.clone(),
                 mode: self.replay_mode.unwrap_or_default(),
                 format: self.replay_format.clone(),
+                unit: self.replay_unit.clone(),
                 skip_bad: self.skip_bad,
             }),
             events: self.events.then_some(true),

@@ -82,6 +82,7 @@ pub(crate) fn measurement(
         generator,
         warnings,
         events: None,
+        imported: None,
     })
 }
 

@@ -15,6 +15,8 @@ pub enum WorldKind {
     Emulated,
     /// Models alone, in virtual time.
     Simulated,
+    /// Another program measured, and printed what was read.
+    Imported,
 }
 
 impl std::fmt::Display for WorldKind {
@@ -23,6 +25,7 @@ impl std::fmt::Display for WorldKind {
             WorldKind::Real => "real",
             WorldKind::Emulated => "emulated",
             WorldKind::Simulated => "simulated",
+            WorldKind::Imported => "imported",
         })
     }
 }
@@ -63,6 +66,11 @@ pub enum Caveat {
         /// The simulated page cache.
         page_cache: Bytes,
     },
+    /// Other programs measured: the figures are what they printed.
+    Imported {
+        /// The files that were read.
+        files: Vec<String>,
+    },
     /// A recorded trace was replayed.
     Trace {
         /// Its format.
@@ -96,6 +104,26 @@ pub enum Caveat {
     TraceOtherRequests {
         /// How many.
         requests: u64,
+    },
+    /// Requests were issued to the device again; each counts once.
+    TraceReissued {
+        /// How many.
+        requests: u64,
+    },
+    /// Requests of a device below another whose own requests are in the trace, too, were left out.
+    TraceBelow {
+        /// How many.
+        requests: u64,
+    },
+    /// Requests are the same as the one just before them.
+    TraceDoubled {
+        /// How many.
+        requests: u64,
+    },
+    /// The recorder lost events.
+    TraceLost {
+        /// How many.
+        events: u64,
     },
     /// A sentence of a run file older than version 3.
     Recorded {

@@ -92,6 +92,8 @@ struct ReplayForm {
     mode: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     format: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
     #[serde(default)]
     skip_bad: bool,
 }
@@ -272,6 +274,7 @@ impl From<&Workload> for WorkloadForm {
                 file: replay.file.clone(),
                 mode: replay.mode.to_string(),
                 format: replay.format.clone(),
+                unit: replay.unit.clone(),
                 skip_bad: replay.skip_bad,
             }),
             server_program: workload.server_program.clone(),
@@ -288,6 +291,7 @@ impl TryFrom<WorkloadForm> for Workload {
                 file: form.file,
                 mode: form.mode.parse()?,
                 format: form.format,
+                unit: form.unit,
                 skip_bad: form.skip_bad,
             })
         };

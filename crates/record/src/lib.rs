@@ -9,6 +9,7 @@ mod environment;
 mod event_log;
 mod form;
 mod histogram;
+mod imported;
 mod measurement;
 mod run;
 mod session;
@@ -22,6 +23,10 @@ pub use environment::{
 };
 pub use event_log::{EventLog, HeadPosition, RequestLife};
 pub use histogram::Histogram;
+pub use imported::{
+    CacheSign, Doubt, EditSign, Excerpt, Imported, ImportedFigure, ImportedRate, Quantity, Quoted,
+    RateUnit,
+};
 pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
     Second,

@@ -1,6 +1,6 @@
 //! What one trial gave.
 
-use crate::{EventLog, Histogram, SharePermille, Transactions, Warning};
+use crate::{EventLog, Histogram, Imported, SharePermille, Transactions, Warning};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use units::{Bytes, Nanos};
@@ -29,6 +29,9 @@ pub struct Measurement {
     /// What happened, event by event: in a simulation.
     #[serde(default)]
     pub events: Option<EventLog>,
+    /// What another program printed of it; with it, jobs, transactions and seconds are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// What a job's clients did.

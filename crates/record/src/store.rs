@@ -3,6 +3,8 @@
 //! Anybody may open it with sqlite3, pandas or DuckDB: docs/run-file.md has the tables.
 
 mod events;
+mod imports;
+mod json;
 mod read;
 mod versions;
 mod write;
@@ -16,7 +18,7 @@ use std::{
 const APPLICATION_ID: i32 = 0x7370_696e;
 
 /// The tables' version, in `PRAGMA user_version`.
-const SCHEMA_VERSION: i32 = 4;
+const SCHEMA_VERSION: i32 = 5;
 
 /// The tables. Everything that a table is asked about stands in a column; what only travels
 /// (environment, plan) is JSON.
@@ -119,6 +121,27 @@ CREATE TABLE session (
     server_program TEXT,
     environment TEXT NOT NULL
 );
+";
+
+/// What version 5 added: what other programs printed of a trial, each figure with its line.
+const SCHEMA_OF_IMPORTS: &str = "
+CREATE TABLE imported (
+    trial INTEGER PRIMARY KEY REFERENCES trial(trial),
+    tool TEXT NOT NULL,
+    file TEXT NOT NULL,
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL,
+    rate TEXT,
+    doubts TEXT NOT NULL
+);
+CREATE TABLE imported_figure (
+    trial INTEGER NOT NULL REFERENCES trial(trial),
+    subject TEXT NOT NULL,
+    quantity TEXT NOT NULL,
+    value REAL NOT NULL,
+    line INTEGER NOT NULL
+);
+CREATE INDEX imported_figure_of_trial ON imported_figure(trial);
 ";
 
 /// What version 2 added: databases. A file of version 1 lacks these, and the column `transactions`

@@ -13,9 +13,12 @@ pub struct Replay {
     /// When its requests are issued.
     #[serde(default)]
     pub mode: ReplayMode,
-    /// Its format, where its first lines do not tell: blkparse, fio, msr, disksim.
+    /// Its format, where its first lines do not tell, by the names of `--replay-format`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// The unit of its times, where it is not its format's own: s, ms, us, 100ns, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// Leave out lines that do not fit the format, and count them.
     #[serde(default)]
     pub skip_bad: bool,

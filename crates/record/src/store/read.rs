@@ -1,6 +1,8 @@
 //! Reading a run file: on any machine, by a newer program too.
 
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain, versions};
+use super::{
+    APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain, json::from_json, versions,
+};
 use crate::{
     Check, ClientShare, CounterSample, Environment, Event, GeneratorCost, JobMeasurement,
     Measurement, OperationMeasurement, Outcome, Run, Second, Session, SharePermille,
@@ -224,6 +226,7 @@ impl Store {
                 false => from_json(row, 13)?,
             },
             events: self.event_hash(trial)?,
+            imported: self.imported(trial)?,
         })
     }
 
@@ -380,13 +383,6 @@ impl Store {
 
 fn nanos(row: &Row<'_>, column: usize) -> rusqlite::Result<Nanos> {
     Ok(Nanos(row.get::<_, i64>(column)? as u64))
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
-    })
 }
 
 /// A unit variant from its word.

@@ -34,6 +34,7 @@ fn measurement(seed: u64) -> Measurement {
         generator: GeneratorCost { user: Nanos(5), threads: 2, ..GeneratorCost::default() },
         warnings: vec![Warning::GeneratorSaturatesCpus { used: 1.95, cpus: 2 }],
         events: None,
+        imported: None,
     }
 }
 
@@ -305,12 +306,13 @@ fn a_file_of_version_3_is_read_and_resumed() {
     let path = folder.path().join("a.spindle");
     let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
     store.add_trial(&trial(0, 0)).unwrap();
-    // What version 4 added taken away again: a file of version 3 is what is left.
+    // What versions 4 and 5 added taken away again: a file of version 3 is what is left.
     store
         .connection
         .execute_batch(
             "ALTER TABLE trial DROP COLUMN session; ALTER TABLE event DROP COLUMN session;
-             DROP TABLE session; PRAGMA user_version = 3;",
+             DROP TABLE session; DROP TABLE imported; DROP TABLE imported_figure;
+             PRAGMA user_version = 3;",
         )
         .unwrap();
     drop(store);
@@ -322,6 +324,43 @@ fn a_file_of_version_3_is_read_and_resumed() {
     store.add_trial(&trial(0, 1)).unwrap();
     let after = store.read().unwrap();
     assert_eq!((after.trials, after.later[0].trials.len()), (before.trials, 1));
+}
+
+#[test]
+fn an_imported_trial_reads_back_as_written_and_a_file_of_version_4_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spindle");
+    let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
+    let quoted = |line| Quoted { line, text: "tps = 1.5".to_owned() };
+    let imported = Imported {
+        tool: "pgbench 15.2".to_owned(),
+        excerpt: Excerpt { file: "x.txt".to_owned(), first_line: 3, last_line: 12 },
+        rate: Some(ImportedRate { value: 1.5, unit: RateUnit::TransactionsPerSecond, line: 12 }),
+        figures: vec![ImportedFigure {
+            subject: "transactions".to_owned(),
+            quantity: Quantity::Percentile(99_900),
+            value: 1e6,
+            line: 4,
+        }],
+        doubts: vec![Doubt::Misprint {
+            stated: 1.0,
+            measured: 1.5,
+            at: quoted(1),
+            against: quoted(12),
+        }],
+    };
+    let measurement = Measurement { imported: Some(imported), ..Measurement::default() };
+    let trial = Trial { outcome: Outcome::Valid(Box::new(measurement)), ..trial(0, 0) };
+    store.add_trial(&trial).unwrap();
+    assert_eq!(store.read().unwrap().trials, [trial]);
+    store
+        .connection
+        .execute_batch("DROP TABLE imported; DROP TABLE imported_figure; PRAGMA user_version = 4;")
+        .unwrap();
+    drop(store);
+    let before = Store::open(&path).unwrap().read().unwrap();
+    assert_eq!(before.trials[0].measurement().unwrap().imported, None);
+    assert_eq!(Store::open_to_resume(&path).unwrap().read().unwrap(), before);
 }
 
 /// Run files that older versions wrote.

@@ -1,10 +1,11 @@
 //! What older run files spelled differently, and how a file is upgraded before it is resumed.
 //!
 //! Version 1 lacks databases and event logs. Version 2 has sentences where version 3 has data:
-//! warnings, caveats, reasons, events. Version 3 has no sessions after the first.
+//! warnings, caveats, reasons, events. Version 3 has no sessions after the first, version 4 no imports.
 
 use super::{
-    SCHEMA_OF_DATABASES, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store, events::SCHEMA_OF_EVENTS,
+    SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store,
+    events::SCHEMA_OF_EVENTS,
 };
 use crate::{DropCause, EventKind, VoidReason, Warning};
 use rusqlite::{Transaction, params};
@@ -42,11 +43,14 @@ pub(super) fn upgrade(store: &mut Store) -> rusqlite::Result<()> {
     if from < 3 {
         upgrade_sentences(&transaction)?;
     }
-    transaction.execute_batch(
-        "ALTER TABLE trial ADD COLUMN session INTEGER NOT NULL DEFAULT 0;
-         ALTER TABLE event ADD COLUMN session INTEGER NOT NULL DEFAULT 0;",
-    )?;
-    transaction.execute_batch(SCHEMA_OF_SESSIONS)?;
+    if from < 4 {
+        transaction.execute_batch(
+            "ALTER TABLE trial ADD COLUMN session INTEGER NOT NULL DEFAULT 0;
+             ALTER TABLE event ADD COLUMN session INTEGER NOT NULL DEFAULT 0;",
+        )?;
+        transaction.execute_batch(SCHEMA_OF_SESSIONS)?;
+    }
+    transaction.execute_batch(SCHEMA_OF_IMPORTS)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
     store.version = SCHEMA_VERSION;
@@ -65,13 +69,13 @@ fn upgrade_sentences(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let texts: Vec<String> = serde_json::from_str(&texts).unwrap_or_default();
         transaction.execute(
             "UPDATE trial SET warnings = ? WHERE trial = ?",
-            params![super::write::json(&warnings(texts))?, trial],
+            params![super::json::json(&warnings(texts))?, trial],
         )?;
     }
     for (trial, text) in rows("SELECT trial, reason FROM trial WHERE outcome = 'void'")? {
         transaction.execute(
             "UPDATE trial SET reason = ? WHERE trial = ?",
-            params![super::write::json(&VoidReason::Recorded { text })?, trial],
+            params![super::json::json(&VoidReason::Recorded { text })?, trial],
         )?;
     }
     transaction.execute_batch("ALTER TABLE event RENAME COLUMN text TO data;")?;
@@ -85,7 +89,7 @@ fn upgrade_sentences(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let (word, cell) = kind.columns();
         transaction.execute(
             "UPDATE event SET kind = ?, cell = ?, data = ? WHERE rowid = ?",
-            params![word, cell.map(|cell| cell as i64), super::write::json(&kind)?, rowid],
+            params![word, cell.map(|cell| cell as i64), super::json::json(&kind)?, rowid],
         )?;
     }
     Ok(())

@@ -1,10 +1,12 @@
 //! Writing a run file.
 
 use super::{
-    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store,
-    StoreError, claim,
+    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS,
+    SCHEMA_VERSION, Store, StoreError, claim,
     events::{SCHEMA_OF_EVENTS, write_events},
     explain,
+    imports::write_imported,
+    json::json,
 };
 use crate::{
     Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Session,
@@ -64,6 +66,7 @@ impl Store {
         transaction.execute_batch(SCHEMA_OF_DATABASES)?;
         transaction.execute_batch(SCHEMA_OF_EVENTS)?;
         transaction.execute_batch(SCHEMA_OF_SESSIONS)?;
+        transaction.execute_batch(SCHEMA_OF_IMPORTS)?;
         transaction.execute(
             "INSERT INTO run (name, started_at, state, environment, plan) VALUES (?, ?, ?, ?, ?)",
             params![
@@ -247,6 +250,9 @@ fn write_measurement(
             insert.execute(params![trial, sample.at, name, value])?;
         }
     }
+    if let Some(imported) = &measurement.imported {
+        write_imported(transaction, trial, imported)?;
+    }
     match &measurement.events {
         Some(events) => write_events(transaction, trial, events),
         None => Ok(()),
@@ -342,11 +348,6 @@ fn write_transactions(
         )?;
     }
     Ok(())
-}
-
-pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// A unit variant's word, as serde spells it.

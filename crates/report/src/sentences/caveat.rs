@@ -20,6 +20,10 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
              completion to its next request, and buffered I/O goes through a page cache of \
              {page_cache}"
         ),
+        Caveat::Imported { files } => format!(
+            "other programs measured this; the figures are what they printed ({})",
+            files.join(", ")
+        ),
         Caveat::Trace { format, requests, processes, length } => format!(
             "the trace ({format}) has {requests} requests of {processes} processes over {length}"
         ),
@@ -41,6 +45,20 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::TraceOtherRequests { requests } => format!(
             "{requests} requests of the trace are neither reads, writes nor flushes and were left out"
         ),
+        Caveat::TraceReissued { requests } => format!(
+            "{requests} times a request of the trace was issued to the device again: each counts once"
+        ),
+        Caveat::TraceBelow { requests } => format!(
+            "{requests} requests of the trace were made by a device above, whose own are in it, too: they \
+             were left out"
+        ),
+        Caveat::TraceDoubled { requests } => format!(
+            "{requests} requests of the trace are the same as the one just before them (within 10 µs): it \
+             may have been recorded at two levels"
+        ),
+        Caveat::TraceLost { events } => {
+            format!("the recorder lost {events} events: requests are missing from the trace")
+        }
         Caveat::Recorded { text } => text.clone(),
     }
 }
