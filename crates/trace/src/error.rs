@@ -1,18 +1,69 @@
 //! What can be wrong in a trace, and the words for it.
 
-use crate::Format;
+use crate::{format::Format, unit::TimeUnit};
+use units::Nanos;
 
 /// Why a trace cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// None of the first lines fits a format.
     #[error(
-        "{file}, line 1: no trace format that is known: expected the output of blkparse, an iolog of \
-         fio, CSV of the MSR Cambridge traces, or DiskSim's ASCII"
+        "{file}, line 1: no trace format that is known: expected what blkparse, perf script or biosnoop \
+         print, blktrace's binary files, an iolog of fio, CSV of MSR Cambridge, SYSTOR '17, Alibaba, Tencent \
+         or SPC/UMass, or DiskSim's ASCII"
     )]
     UnknownFormat {
         /// The file.
         file: String,
+    },
+    /// The first line resembles a format, and does not fit it.
+    #[error("{file}, line {line}: looks like {format}, but: {source}")]
+    Resembles {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The format.
+        format: Format,
+        /// What is wrong with it.
+        source: LineError,
+    },
+    /// It is packed, or another program's own file.
+    #[error("{file}: this is {what}: {instead}")]
+    NotText {
+        /// The file.
+        file: String,
+        /// What it is.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Times that nobody recorded: the unit is another.
+    #[error(
+        "{file}: read in {unit}, its {requests} requests took {length}, which looks wrong: in {other} they \
+         took {instead}; say which with --replay-unit {other}, or --replay-unit {unit} to keep it"
+    )]
+    Units {
+        /// The file.
+        file: String,
+        /// The unit that it was read in.
+        unit: TimeUnit,
+        /// Requests.
+        requests: usize,
+        /// From the first to the last.
+        length: Nanos,
+        /// A unit that would make sense.
+        other: TimeUnit,
+        /// The length in that.
+        instead: Nanos,
+    },
+    /// The format says its unit.
+    #[error("{file}: the times of {format} have a unit: leave --replay-unit out")]
+    UnitIsKnown {
+        /// The file.
+        file: String,
+        /// The format.
+        format: Format,
     },
     /// A line does not fit the format.
     #[error("{file}, line {line}: {source}; --skip-bad leaves such lines out and counts them")]
@@ -23,6 +74,17 @@ pub enum TraceError {
         line: usize,
         /// What is wrong with it.
         source: LineError,
+    },
+    /// There are flushes in it, and nothing else.
+    #[error(
+        "{file}: {flushes} flushes and no read or write: there is nothing to replay; to compare flushes, \
+         measure writes with --sync fdatasync"
+    )]
+    FlushesAlone {
+        /// The file.
+        file: String,
+        /// How many.
+        flushes: usize,
     },
     /// There is no request in it.
     #[error("{file}, line {line}: no requests in this {format} trace")]
@@ -82,14 +144,4 @@ pub enum LineError {
     /// A read or a write of nothing.
     #[error("a request of no bytes")]
     NoBytes,
-}
-
-/// There is no trace format of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("trace format '{0}' is not known: there are {all}", all = names())]
-pub struct UnknownFormat(pub String);
-
-fn names() -> String {
-    let names: Vec<String> = Format::ALL.iter().map(Format::to_string).collect();
-    names.join(", ")
 }

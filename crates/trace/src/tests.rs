@@ -1,4 +1,5 @@
 use super::*;
+use units::{Nanos, Sectors};
 
 /// As blkparse prints a busy moment: queued, plugged, issued, completed, a flush, a discard, sums.
 const BLKPARSE: &str = "\
@@ -186,7 +187,7 @@ fn a_broken_line_is_an_error_or_skipped_and_counted() {
     let trace = parse("t", text, None, true).unwrap();
     assert_eq!((trace.entries.len(), trace.bad_lines), (2, 2));
     assert!(parse("t", text, Some(Format::Msr), true).is_err());
-    assert!("blktrace".parse::<Format>().unwrap_err().to_string().contains("blkparse"));
+    assert!("pcap".parse::<Format>().unwrap_err().to_string().contains("blkparse"));
 }
 
 #[test]

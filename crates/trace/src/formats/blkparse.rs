@@ -1,18 +1,17 @@
-//! blkparse's default output: `8,0  3  11  0.009507758  697  Q  W 223490 + 8 [kjournald]`.
+//! blkparse's default output: `device cpu sequence seconds pid action flags sector + sectors [process]`.
 
-use super::{Line, unexpected, whole};
-use crate::{LineError, Request, TraceOp};
-use std::collections::BTreeSet;
+use super::{Line, time, unexpected, whole};
+use crate::{
+    LineError,
+    entry::{Request, TraceOp},
+    unit::TimeUnit,
+};
 use units::Nanos;
 
-/// Requests are taken when they are queued (`Q`), and end when they complete (`C`). A trace that was
-/// recorded without queueing has them when they are issued (`D`), each once: one that was requeued
-/// (`R`) is issued again.
-#[derive(Debug, Default)]
-pub(crate) struct Blkparse {
-    queues: bool,
-    requeued: BTreeSet<(String, u64)>,
-}
+/// Requests are taken when they are queued (`Q`), and end when they complete (`C`). In a trace that was
+/// recorded without queueing they are taken when they are issued (`D`).
+#[derive(Debug)]
+pub(crate) struct Blkparse;
 
 /// What the letters say (blkparse(1), "RWBS"): `F` before the operation is a flush before it, after
 /// it FUA; a barrier (`B`, kernels before 2.6.37) was both.
@@ -21,6 +20,7 @@ struct Kind {
     discard: bool,
     preflush: bool,
     fua: bool,
+    barrier: bool,
 }
 
 impl Kind {
@@ -41,8 +41,22 @@ impl Kind {
             discard: operation.starts_with('D'),
             preflush: writes && (flush || barrier),
             fua: writes && (after.contains('F') || barrier),
+            barrier: writes && barrier,
         }
     }
+}
+
+/// A request at one stage, as blkparse and the kernel's trace events name it.
+pub(super) struct Stage<'a> {
+    /// `Q`, `D`, `C` or `A`.
+    pub action: &'a str,
+    pub device: &'a str,
+    /// Its kind, RWBS.
+    pub letters: &'a str,
+    pub at: Nanos,
+    pub pid: &'a str,
+    /// What follows the letters.
+    pub range: &'a [&'a str],
 }
 
 impl Blkparse {
@@ -50,89 +64,132 @@ impl Blkparse {
         // The events are followed by sums for each processor and in total.
         if line.starts_with("CPU") || line.starts_with("Total (") || line.starts_with("Throughput")
         {
-            return Ok(Line::End);
+            return Ok(Line::Sums);
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [device, _processor, _sequence, time, process, action, rest @ ..] = &words[..] else {
+        let [device, _processor, _sequence, seconds, pid, action, rest @ ..] = &words[..] else {
             return Err(LineError::Columns {
                 layout: "major,minor cpu sequence seconds pid action …",
                 found: words.len(),
             });
         };
-        if !device.split_once(',').is_some_and(|(major, minor)| {
-            major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok()
-        }) {
+        if !is_device(device) {
             return Err(unexpected("a device 'major,minor'", device));
         }
-        let at = seconds(time)?;
+        if !seconds.contains('.') {
+            return Err(unexpected("seconds such as 0.000012345", seconds));
+        }
+        let at = time(seconds, TimeUnit::Seconds, "seconds such as 0.000012345")?;
         match *action {
-            "Q" | "D" | "C" | "R" => {}
+            "Q" | "D" | "C" | "A" => {}
             // Other stages of a request, and messages.
             _ => return Ok(Line::Nothing),
         }
-        let [flags, range @ ..] = rest else {
+        let [letters, range @ ..] = rest else {
             let expected = "the kind of request (RWBS)";
             return Err(LineError::Missing { expected, after: (*action).to_owned() });
         };
-        let kind = Kind::of(flags);
-        if kind.discard {
-            return Ok(if *action == "Q" { Line::Other } else { Line::Nothing });
-        }
-        let Some(op) = kind.op else { return Ok(Line::Nothing) };
-        let (start, count) = match range {
-            [start, "+", count, ..] => (whole(start, "sector")?, whole(count, "sectors")?),
-            // A flush has no sectors, whatever it is a flush of.
-            _ if flags.starts_with('F') => (0, 0),
-            // blkparse leaves the sectors out of a completion of none.
-            [start, ..] if *action == "C" => (whole(start, "sector")?, 0),
-            _ => {
-                let expected = "sector + sectors";
-                return Err(LineError::Missing { expected, after: (*flags).to_owned() });
-            }
-        };
-        let flush = op == TraceOp::Flush || (count == 0 && flags.starts_with('F'));
-        let start = if flush { 0 } else { start };
-        if *action == "C" {
-            return Ok(Line::Done { device: (*device).to_owned(), flush, start, at });
-        }
-        if *action == "R" {
-            self.requeued.insert(((*device).to_owned(), start));
-            return Ok(Line::Nothing);
-        }
-        self.queues |= *action == "Q";
-        if *action == "D" {
-            let again = self.requeued.remove(&((*device).to_owned(), start));
-            if self.queues || again {
-                return Ok(Line::Nothing);
-            }
-        }
-        if count == 0 && !flush {
-            // Commands of other kinds are shown as reads and writes of nothing.
-            return Ok(Line::Nothing);
-        }
-        let op = if flush { TraceOp::Flush } else { op };
-        Ok(Line::Request(Request {
-            at,
-            op,
-            device: (*device).to_owned(),
-            start,
-            count,
-            preflush: kind.preflush && !flush,
-            fua: kind.fua && !flush,
-            process: (*process).to_owned(),
-            service: None,
-        }))
+        Stage { action, device, letters, at, pid, range }.line()
     }
 }
 
-/// `12.345678901` as nanoseconds, exactly.
-fn seconds(text: &str) -> Result<Nanos, LineError> {
-    let wrong = || unexpected("seconds such as 0.000012345", text);
-    let (whole, part) = text.split_once('.').ok_or_else(wrong)?;
-    if part.is_empty() || part.len() > 9 || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong());
+/// `8,0`.
+pub(super) fn is_device(text: &str) -> bool {
+    text.split_once(',')
+        .is_some_and(|(major, minor)| major.parse::<u32>().is_ok() && minor.parse::<u32>().is_ok())
+}
+
+impl Stage<'_> {
+    pub fn line(&self) -> Result<Line, LineError> {
+        if self.action == "A" {
+            return Ok(self.remapped());
+        }
+        let kind = Kind::of(self.letters);
+        let other = |passes_through: bool| match self.action {
+            "Q" => Line::Other,
+            "D" => Line::OtherIssued { passes_through },
+            _ => Line::Nothing,
+        };
+        if kind.discard {
+            return Ok(other(false));
+        }
+        // A command that passes through has its bytes in parentheses, or an operation of its own.
+        let has_command = self.range.iter().take(2).any(|word| word.starts_with('('))
+            && self.range.get(1) != Some(&"+");
+        let Some(op) = kind.op.filter(|_| !has_command) else { return Ok(other(true)) };
+        let named = self.range.first().is_none_or(|word| word.starts_with('['));
+        let (start, count) = match self.range {
+            [start, "+", count, ..] => (whole(start, "sector")?, whole(count, "sectors")?),
+            // A flush has no sectors, whatever it is a flush of.
+            _ if self.letters.starts_with('F') || (named && kind.barrier) => (0, 0),
+            // Commands of other kinds are shown as reads and writes of nothing.
+            _ if named => return Ok(other(true)),
+            // blkparse leaves the sectors out of a completion of none.
+            [start, ..] if self.action == "C" => (whole(start, "sector")?, 0),
+            _ => {
+                let expected = "sector + sectors";
+                return Err(LineError::Missing { expected, after: self.letters.to_owned() });
+            }
+        };
+        let empty_flush = count == 0 && (self.letters.starts_with('F') || kind.barrier);
+        let flush = op == TraceOp::Flush || empty_flush;
+        let start = if flush { 0 } else { start };
+        let device = self.device.to_owned();
+        let at = self.at;
+        match self.action {
+            // What was a write with a flush before it, and had no data.
+            "C" if !flush && (start, count) == (0, 0) && op == TraceOp::Write => {
+                Ok(Line::FlushDone { device, at })
+            }
+            "C" => Ok(Line::Done { device, flush, start, at }),
+            action if count == 0 && !flush => {
+                Ok(if action == "Q" { Line::Other } else { other(true) })
+            }
+            action => {
+                let mut request = Request {
+                    at,
+                    op: if flush { TraceOp::Flush } else { op },
+                    device,
+                    start,
+                    count,
+                    preflush: kind.preflush && !flush,
+                    fua: kind.fua && !flush,
+                    process: self.pid.to_owned(),
+                    service: None,
+                };
+                if action == "Q" {
+                    return Ok(Line::Request(request));
+                }
+                if self.is_of_kernel() {
+                    // A worker issues what others queued.
+                    request.process = String::new();
+                }
+                Ok(Line::Issued(request))
+            }
+        }
     }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<9}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000_000).map(|ns| Nanos(ns + part)).ok_or_else(wrong)
+
+    /// Whether a thread of the kernel that works for others, or none at all, was on the CPU.
+    fn is_of_kernel(&self) -> bool {
+        let name = self.range.last().map_or("", |word| word.trim_start_matches('['));
+        self.pid == "0"
+            || ["kworker/", "ksoftirqd/", "swapper", "irq/", "migration/", "rcu_"]
+                .iter()
+                .any(|worker| name.starts_with(worker))
+    }
+
+    /// `A  WS 29630736 + 8 <- (259,0) 29628688`.
+    fn remapped(&self) -> Line {
+        let arrow = self.range.iter().position(|word| *word == "<-");
+        let from = arrow.and_then(|place| self.range.get(place + 1));
+        let start = self.range.first().and_then(|start| start.parse().ok());
+        match (from, start) {
+            (Some(from), Some(start)) => Line::Remapped {
+                device: self.device.to_owned(),
+                start,
+                from: from.trim_matches(['(', ')']).to_owned(),
+            },
+            _ => Line::Nothing,
+        }
+    }
 }

@@ -1,37 +1,38 @@
 //! DiskSim's ASCII: `arrival_ms device block blocks flags`.
 
-use super::{Line, unexpected, whole};
-use crate::{LineError, Request, TraceOp};
-use units::Nanos;
+use super::{Line, time, unexpected, whole};
+use crate::{
+    LineError,
+    entry::{Request, TraceOp},
+    unit::TimeUnit,
+};
 
-pub(crate) fn line(line: &str) -> Result<Line, LineError> {
+/// Columns of DiskSim's and of MQSim's traces, which mean the same but for the last.
+pub(super) fn columns<'a>(line: &'a str, layout: &'static str) -> Result<[&'a str; 5], LineError> {
     let columns: Vec<&str> = line.split_whitespace().collect();
-    let [arrival, device, start, count, flags] = columns[..] else {
-        return Err(LineError::Columns {
-            layout: "arrival_ms device block blocks flags",
-            found: columns.len(),
-        });
-    };
-    let millis: f64 = arrival
-        .parse()
-        .ok()
-        .filter(|ms| (0.0..1e12).contains(ms))
-        .ok_or_else(|| unexpected("an arrival in milliseconds", arrival))?;
-    let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16)
-        .map_err(|_| unexpected("hexadecimal flags", flags))?;
+    let found = columns.len();
+    columns.try_into().map_err(|_| LineError::Columns { layout, found })
+}
+
+/// A request of such columns.
+pub(super) fn request(
+    [arrival, device, start, count, _]: [&str; 5],
+    op: TraceOp,
+    unit: TimeUnit,
+) -> Result<Line, LineError> {
+    let at = time(arrival, unit, "an arrival time")?;
     let count = whole(count, "number of blocks")?;
     if count == 0 {
         return Err(LineError::NoBytes);
     }
-    Ok(Line::Request(Request {
-        at: Nanos((millis * 1e6).round() as u64),
-        op: if flags & 1 == 1 { TraceOp::Read } else { TraceOp::Write },
-        device: whole(device, "device")?.to_string(),
-        start: whole(start, "block")?,
-        count,
-        preflush: false,
-        fua: false,
-        process: String::new(),
-        service: None,
-    }))
+    let device = whole(device, "device")?.to_string();
+    Ok(Line::Request(Request::of(at, op, device, whole(start, "block")?, count)))
+}
+
+pub(crate) fn line(line: &str, unit: TimeUnit) -> Result<Line, LineError> {
+    let columns = columns(line, "arrival_ms device block blocks flags")?;
+    let flags = u64::from_str_radix(columns[4].trim_start_matches("0x"), 16)
+        .map_err(|_| unexpected("hexadecimal flags", columns[4]))?;
+    let op = if flags & 1 == 1 { TraceOp::Read } else { TraceOp::Write };
+    request(columns, op, unit)
 }

@@ -1,7 +1,11 @@
 //! fio's iolog, versions 2 and 3.
 
 use super::{Line, sectors, unexpected, whole};
-use crate::{LineError, Request, TraceOp};
+use crate::{
+    LineError,
+    entry::{Request, TraceOp},
+    unit::TimeUnit,
+};
 use units::Nanos;
 
 /// Version 2 has the time in `wait` lines, version 3 on every line, in µs.
@@ -16,7 +20,8 @@ pub(crate) struct Fio {
 const MIN_WAIT_US: u64 = 100;
 
 impl Fio {
-    pub fn line(&mut self, line: &str) -> Result<Line, LineError> {
+    pub fn line(&mut self, line: &str, unit: Option<TimeUnit>) -> Result<Line, LineError> {
+        let unit = unit.unwrap_or(TimeUnit::Micros);
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(version) = self.version else {
             self.version = Some(match words[..] {
@@ -36,8 +41,8 @@ impl Fio {
         };
         let (at, rest) = match (version, &words[..]) {
             (2, rest) => (self.clock, rest),
-            (_, [time, rest @ ..]) => {
-                (Nanos::from_micros(whole(time, "timestamp in microseconds")?), rest)
+            (_, [stamp, rest @ ..]) => {
+                (super::time(stamp, unit, "a timestamp in microseconds")?, rest)
             }
             (_, []) => return Ok(Line::Nothing),
         };
@@ -46,7 +51,7 @@ impl Fio {
             [_, "wait", time, _] if version == 2 => {
                 let wait = whole(time, "microseconds to wait")?;
                 if wait >= MIN_WAIT_US {
-                    self.clock += Nanos::from_micros(wait);
+                    self.clock += Nanos(wait.saturating_mul(unit.length().0));
                 }
                 Ok(Line::Nothing)
             }

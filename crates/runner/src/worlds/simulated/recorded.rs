@@ -4,7 +4,7 @@ use crate::WorldError;
 use plan::{Cell, Factor, Plan, Refusal};
 use record::Caveat;
 use simulate::ReplaySpec;
-use trace::{Format, Trace};
+use trace::{Format, How, TimeUnit, Trace};
 use units::Nanos;
 use workload::{Replay, Workload};
 
@@ -26,8 +26,16 @@ pub(super) fn load(replay: &Replay) -> Result<Trace, WorldError> {
         .map(str::parse::<Format>)
         .transpose()
         .map_err(WorldError::usage)?;
-    trace::parse(&replay.file, &String::from_utf8_lossy(&bytes), format, replay.skip_bad)
-        .map_err(WorldError::usage)
+    let unit = replay
+        .unit
+        .as_deref()
+        .map(str::parse::<TimeUnit>)
+        .transpose()
+        .map_err(WorldError::usage)?;
+    let how = How { format, unit, skip_bad: replay.skip_bad };
+    let trace = trace::read(&replay.file, &bytes, &how).map_err(WorldError::usage)?;
+    trace.check_replayable(&replay.file).map_err(WorldError::usage)?;
+    Ok(trace)
 }
 
 /// How a workload replays it.
@@ -62,6 +70,16 @@ pub(super) fn caveats(trace: &Trace, measure: Nanos) -> Vec<Caveat> {
     }
     if trace.others > 0 {
         caveats.push(Caveat::TraceOtherRequests { requests: trace.others });
+    }
+    for (requests, caveat) in [
+        (trace.reissued, Caveat::TraceReissued { requests: trace.reissued }),
+        (trace.below, Caveat::TraceBelow { requests: trace.below }),
+        (trace.doubled, Caveat::TraceDoubled { requests: trace.doubled }),
+        (trace.lost, Caveat::TraceLost { events: trace.lost }),
+    ] {
+        if requests > 0 {
+            caveats.push(caveat);
+        }
     }
     caveats
 }
