@@ -82,7 +82,9 @@ impl Cell {
                 | Factor::Nomerges
                 | Factor::Workload
                 | Factor::Without
-                | Factor::Placebo => {}
+                | Factor::Placebo
+                | Factor::Label
+                | Factor::Benchmark => {}
             }
         }
         workload.job.check()?;
@@ -99,7 +101,7 @@ impl Cell {
             .filter_map(|factor| Some((factor, self.levels.get(factor)?)))
             .map(|(factor, level)| match factor {
                 Factor::Scheduler | Factor::Filesystem | Factor::Pattern => level.to_string(),
-                Factor::Workload => level.to_string(),
+                Factor::Workload | Factor::Label | Factor::Benchmark => level.to_string(),
                 Factor::Variable { name } => format!("{name} {level}"),
                 Factor::Variables => set_label(level),
                 Factor::Sync | Factor::Engine | Factor::BlockSize => level.to_string(),

@@ -47,6 +47,10 @@ pub enum Factor {
     Variables,
     /// Nothing at all: its levels differ in name only, to see what chance shows.
     Placebo,
+    /// What an importer of other programs' outputs calls a cell: nothing that can be set.
+    Label,
+    /// What another program was asked to do, in its words: nothing that can be set.
+    Benchmark,
     /// The database workload.
     Workload,
     /// The measured job's pattern.
@@ -96,8 +100,10 @@ impl Factor {
             | Factor::Engine
             | Factor::Variable { .. }
             | Factor::Variables
-            | Factor::Placebo => Role::Choice,
-            Factor::Workload
+            | Factor::Placebo
+            | Factor::Label => Role::Choice,
+            Factor::Benchmark
+            | Factor::Workload
             | Factor::Pattern
             | Factor::BlockSize
             | Factor::Clients
@@ -122,7 +128,11 @@ impl Factor {
                 })
         };
         let canonical = match self {
-            Factor::Scheduler | Factor::Tunable { .. } | Factor::Variable { .. }
+            Factor::Scheduler
+            | Factor::Tunable { .. }
+            | Factor::Variable { .. }
+            | Factor::Label
+            | Factor::Benchmark
                 if text.trim().is_empty() =>
             {
                 return Err(WordError::new(format!("a level of {self} is empty")));
@@ -132,6 +142,10 @@ impl Factor {
             }
             Factor::Scheduler | Factor::Tunable { .. } | Factor::Variable { .. } => {
                 text.trim().to_owned()
+            }
+            // A line of a table has to stay one.
+            Factor::Label | Factor::Benchmark => {
+                text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect()
             }
             Factor::Workload => text.parse::<DatabaseJob>()?.to_string(),
             Factor::Variables => text.parse::<VariableSet>()?.to_string(),
@@ -176,6 +190,8 @@ impl fmt::Display for Factor {
             Factor::IoPriority => "io_priority",
             Factor::Engine => "engine",
             Factor::Placebo => "placebo",
+            Factor::Label => "label",
+            Factor::Benchmark => "benchmark",
             Factor::Pattern => "pattern",
             Factor::BlockSize => "block_size",
             Factor::Clients => "clients",
@@ -204,6 +220,8 @@ impl FromStr for Factor {
             "engine" => Factor::Engine,
             "variables" => Factor::Variables,
             "placebo" => Factor::Placebo,
+            "label" => Factor::Label,
+            "benchmark" => Factor::Benchmark,
             "workload" => Factor::Workload,
             "pattern" => Factor::Pattern,
             "block_size" => Factor::BlockSize,
@@ -265,6 +283,8 @@ mod tests {
             "mq-deadline.fifo_batch",
             "wbt_lat_usec",
             "background",
+            "label",
+            "benchmark",
             "variables",
             "workload",
             "server.innodb_flush_method",

@@ -166,6 +166,13 @@ impl RawPlan {
             )
         })?;
         let (mut levels, dropped) = self.levels(offer)?;
+        let unset = |factor: &&Factor| matches!(factor, Factor::Label | Factor::Benchmark);
+        if let Some(factor) = levels.iter().map(|(factor, _)| factor).find(unset) {
+            return Err(WordError::new(format!(
+                "{factor} is what `spindle import` calls a cell of another program's output: it cannot be \
+                 set; leave it out"
+            )));
+        }
         let databases = self.databases(&levels)?;
         self.check_replay(&levels)?;
         let mut workload = Workload {

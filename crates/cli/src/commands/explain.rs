@@ -86,6 +86,8 @@ mod tests {
             "server.innodb_io_capacity",
             "variables",
             "placebo",
+            "label",
+            "benchmark",
             "workload",
             "pattern",
             "block_size",
@@ -103,7 +105,7 @@ mod tests {
             Factor::Variables => (),
             Factor::Placebo | Factor::Workload | Factor::Pattern | Factor::BlockSize => (),
             Factor::Clients | Factor::Depth | Factor::Rate | Factor::Background => (),
-            Factor::Without => (),
+            Factor::Without | Factor::Label | Factor::Benchmark => (),
         };
         let factors: Vec<Factor> = all.iter().map(|word| word.parse().unwrap()).collect();
         factors.iter().for_each(counted);
