@@ -135,6 +135,25 @@ fn each_trace_format_has_a_file_and_is_in_the_lists() {
 }
 
 #[test]
+fn each_imported_output_has_a_file_and_a_section() {
+    let page = std::fs::read_to_string(source::root().join("docs/reference/imports.md")).unwrap();
+    let sections: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    for format in import::Format::ALL {
+        let name = format.to_string();
+        let folder = "crates/import/src/formats";
+        assert!(has_module(folder, &name.replace('-', "_")), "no file {folder}/{name}.rs");
+        assert!(
+            sections.contains(name.as_str()),
+            "docs/reference/imports.md has no section {name}"
+        );
+    }
+    let modules = names("crates/import/src/formats", ".rs").len()
+        + usize::from(has_module("crates/import/src/formats", "fio"));
+    assert_eq!(modules, import::Format::ALL.len(), "a file of no format");
+}
+
+#[test]
 fn each_import_format_has_a_module_a_page_and_its_word_in_the_help() {
     let help = help();
     let section = help.split("## `profiles import`").nth(1).unwrap_or_default();

@@ -1,0 +1,353 @@
+//! Outputs that people posted, with the numbers that their folders name.
+
+use super::{has, imported, ms, output, outputs, run, value};
+use import::{PieceKind, decode, parts};
+use record::{CacheSign, Doubt, EditSign, Quantity};
+use skipped::Need;
+use std::path::Path;
+
+/// A file beside the project.
+fn field(name: &str) -> Option<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/field").join(name);
+    let text = std::fs::read_to_string(&path).ok();
+    if text.is_none() {
+        skipped::skip(Need::Data, &format!("{} is not there", path.display()));
+    }
+    text
+}
+
+#[test]
+fn sysbench_0_4_of_a_database() {
+    let Some(text) = field("17-sysbench-0.4-oltp/out.txt") else { return };
+    let (tool, it) = output(&text);
+    assert_eq!(tool, "sysbench 0.4.12");
+    assert_eq!(it.conditions.benchmark, "oltp simple read-only");
+    assert_eq!((it.conditions.clients, it.seconds), (Some(16), Some(60.0009)));
+    assert_eq!(it.rate.unwrap().value, 23572.63);
+    assert_eq!(value(&it, "transactions", Quantity::Count), Some(1_414_378.0));
+    let counts = ["queries read", "queries write", "queries other", "queries"]
+        .map(|subject| value(&it, subject, Quantity::Count).unwrap());
+    assert_eq!(counts, [1_414_378.0, 0.0, 1_414_378.0, 2_828_756.0]);
+    assert_eq!(value(&it, "read/write requests", Quantity::Rate), Some(23572.63));
+    assert_eq!(value(&it, "deadlocks", Quantity::Count), Some(0.0));
+    let latencies = [
+        Quantity::LatencyMin,
+        Quantity::LatencyMean,
+        Quantity::LatencyMax,
+        Quantity::Percentile(95_000),
+    ]
+    .map(|quantity| ms(&it, "events", quantity).unwrap());
+    assert_eq!(latencies, [0.21, 0.68, 2.66, 0.87]);
+    assert_eq!(value(&it, "events", Quantity::PerThread), Some(88_398.625));
+    assert_eq!(value(&it, "events", Quantity::PerThreadDeviation), Some(1456.06));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::CoarsePercentiles)));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::OnePercentile { percent: 95.0 })));
+}
+
+#[test]
+fn sysbench_fileio_in_a_cache_and_far_too_short() {
+    let Some(text) = field("19-sysbench-fileio/issue72.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.conditions.benchmark, "fileio rndrw");
+    assert_eq!((it.conditions.clients, it.conditions.block_size), (Some(8), Some(16384)));
+    let rates = ["read", "write", "fsync"].map(|kind| value(&it, kind, Quantity::Rate).unwrap());
+    assert_eq!(rates, [8259.22, 5499.26, 17610.85]);
+    let amounts = ["read", "write"].map(|kind| value(&it, kind, Quantity::Bandwidth).unwrap());
+    assert_eq!(amounts.map(|bytes| bytes / 1_048_576.0), [129.05, 85.93]);
+    assert_eq!(it.seconds, Some(0.7268));
+    assert_eq!(value(&it, "events", Quantity::Count), Some(10_000.0));
+    let latencies = [Quantity::LatencyMean, Quantity::LatencyMax, Quantity::Percentile(95_000)]
+        .map(|quantity| ms(&it, "events", quantity).unwrap());
+    assert_eq!(latencies, [0.18, 1.98, 0.54]);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::TooShort { .. })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::MoreSyncsThanWrites { .. })));
+    let cache =
+        |doubt: &Doubt| matches!(doubt, Doubt::Cache { sign: CacheSign::Latency { .. }, .. });
+    assert!(it.doubts.iter().any(cache));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+}
+
+#[test]
+fn sysbench_events_that_mix_writes_with_syncs() {
+    let Some(text) = field("19-sysbench-fileio/issue18-kellabyte.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.rate.unwrap().value, 15273.0);
+    assert_eq!(value(&it, "fsync", Quantity::Rate), Some(19538.85));
+    assert_eq!(value(&it, "events", Quantity::Count), Some(348_278.0));
+    assert_eq!(it.seconds, Some(10.003));
+    let latencies = [Quantity::LatencyMean, Quantity::Percentile(99_000), Quantity::LatencyMax]
+        .map(|quantity| ms(&it, "events", quantity).unwrap());
+    assert_eq!(latencies, [0.11, 1.23, 16.29]);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::MixedLatencies { .. })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::OnePercentile { percent: 99.0 })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Cache { .. })));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::TooShort { .. })));
+}
+
+#[test]
+fn a_run_of_sysbench_that_failed_is_no_result() {
+    let Some(text) = field("19-sysbench-fileio/issue29-failed.txt") else { return };
+    let (_, it) = output(&text);
+    let failure = it.failure.clone().unwrap();
+    assert_eq!(failure.line, 22);
+    assert!(failure.text.starts_with("FATAL: Failed to read file!"));
+    assert_eq!(value(&it, "events", Quantity::LatencyMin), None);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Impossible { .. })));
+    let run = run(&[("issue29.txt", &text)]);
+    assert!(
+        matches!(&run.trials[0].outcome, record::Outcome::Failed { error } if error.contains("FATAL"))
+    );
+}
+
+#[test]
+fn fio_2_has_other_units() {
+    let Some(text) = field("22-fio-2.2-json/test.json") else { return };
+    let (tool, it) = output(&text);
+    assert_eq!(tool, "fio 2.2.10");
+    assert_eq!(it.conditions.name.as_deref(), Some("test"));
+    assert_eq!(value(&it, "write", Quantity::Rate), Some(15624.70));
+    assert_eq!(value(&it, "write", Quantity::Bandwidth), Some(62499.0 * 1024.0));
+    assert_eq!(value(&it, "write", Quantity::Bytes), Some(37_500_272.0 * 1024.0));
+    assert_eq!(value(&it, "write", Quantity::Count), Some(9_374_944.0));
+    assert_eq!(it.seconds, Some(600.008));
+    let micros = |subject: &str, quantity: Quantity| {
+        value(&it, subject, quantity).map(|ns| (ns / 10.0).round() / 100.0)
+    };
+    for (subject, min, mean, max) in [
+        ("write slat", 17.0, 32.18, 9602.0),
+        ("write", 964.0, 8151.19, 261_110.0),
+        ("write lat", 989.0, 8182.26, 261_142.0),
+    ] {
+        assert_eq!(micros(subject, Quantity::LatencyMin), Some(min), "{subject}");
+        assert_eq!(micros(subject, Quantity::LatencyMean), Some(mean), "{subject}");
+        assert_eq!(micros(subject, Quantity::LatencyMax), Some(max), "{subject}");
+    }
+    for (milli, wanted) in [
+        (50_000, 8160.0),
+        (95_000, 8256.0),
+        (99_000, 8640.0),
+        (99_900, 14_912.0),
+        (99_990, 150_528.0),
+    ] {
+        assert_eq!(micros("write", Quantity::Percentile(milli)), Some(wanted), "{milli}");
+    }
+    let disk = |name: &str| value(&it, "disk xvda", Quantity::Column(name.to_owned()));
+    assert_eq!(disk("write ios"), Some(645_585.0));
+    assert_eq!(disk("write merges"), Some(9_682_645.0));
+    assert_eq!(disk("util"), Some(100.0));
+    let repeated =
+        |doubt: &Doubt| matches!(doubt, Doubt::RepeatedName { name, times: 3 } if name == "0.00");
+    assert!(it.doubts.iter().any(repeated), "{:?}", it.doubts);
+    let above = |doubt: &Doubt| matches!(doubt, Doubt::SharesAboveWhole { percent, .. } if (percent - 110.26).abs() < 0.01);
+    assert!(it.doubts.iter().any(above));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Merged { requests: 645_585.0, .. })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::DeviceTimeDiffers { .. })));
+    let contradictions: Vec<(f64, u64, u64)> = it
+        .doubts
+        .iter()
+        .filter_map(|doubt| match doubt {
+            Doubt::Contradiction { stated, at, against, .. } => {
+                Some((*stated, at.line, against.line))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(contradictions, [(15639.50, 104, 55), (25.02, 103, 55)]);
+}
+
+#[test]
+fn iostat_of_four_generations_is_read_by_its_headings() {
+    for (file, device, columns) in [
+        (
+            "centos-7.7-iostat-x.txt",
+            "sda",
+            vec![
+                ("r/s", 0.13),
+                ("w/s", 0.11),
+                ("rkB/s", 5.27),
+                ("wkB/s", 1.10),
+                ("avgrq-sz", 52.53),
+            ],
+        ),
+        (
+            "centos-7.7-iostat-mx.txt",
+            "sda",
+            vec![("rMB/s", 0.01), ("await", 0.88), ("%util", 0.01)],
+        ),
+        (
+            "ubuntu-18.04-iostat-mx.txt",
+            "sda",
+            vec![
+                ("r/s", 40.74),
+                ("w/s", 44.66),
+                ("rMB/s", 1.93),
+                ("wMB/s", 3.43),
+                ("aqu-sz", 0.20),
+            ],
+        ),
+        (
+            "ubuntu-20.10-iostat-x.txt",
+            "sda",
+            vec![
+                ("r/s", 2.67),
+                ("rkB/s", 100.76),
+                ("w/s", 2.81),
+                ("wkB/s", 129.44),
+                ("%util", 0.41),
+            ],
+        ),
+    ] {
+        let Some(text) = field(&format!("26-iostat-four-versions/{file}")) else { return };
+        let parts = parts(&decode(text.as_bytes()).unwrap());
+        let [part] = &parts[..] else { panic!("{file}: {} parts", parts.len()) };
+        let PieceKind::Devices(reports) = &part.piece.kind else { panic!("{file}") };
+        let report = reports.iter().find(|report| report.device == device).unwrap();
+        for (name, value) in columns {
+            assert_eq!(report.column(name), Some(value), "{file}: {name}");
+        }
+        assert!(report.since_boot, "{file}: one report after the banner is of the time since boot");
+    }
+}
+
+#[test]
+fn iostat_says_what_its_own_figures_contradict() {
+    let Some(text) = field("26-iostat-four-versions/little-law-nvme.txt") else { return };
+    let stalls = run(&[("iostat.txt", &text)]);
+    let doubts = &imported(&stalls, 0).doubts;
+    let found = |doubt: &Doubt| matches!(doubt, Doubt::Stalls { device, queue: 37.84, busy: 5.72 } if device == "nvme0n1");
+    assert!(doubts.iter().any(found), "{doubts:?}");
+    assert!(!doubts.iter().any(|doubt| matches!(doubt, Doubt::Contradiction { .. })), "{doubts:?}");
+    let Some(text) = field("26-iostat-four-versions/zfs-14337-flush.txt") else { return };
+    let flushes = run(&[("iostat.txt", &text)]);
+    let doubts = &imported(&flushes, 0).doubts;
+    let found = |doubt: &Doubt| match doubt {
+        Doubt::FlushesCountedAsReads { flushes, queue, .. } => {
+            *flushes == 2.0 && (queue - 0.323).abs() < 0.001
+        }
+        _ => false,
+    };
+    assert!(doubts.iter().any(found), "{doubts:?}");
+}
+
+#[test]
+fn iostat_of_several_reports() {
+    let Some(text) = field("26-iostat-four-versions/ubuntu-18.04-iostat-1.txt") else { return };
+    let parts = parts(&decode(text.as_bytes()).unwrap());
+    assert_eq!(parts.len(), 1);
+    let PieceKind::Devices(reports) = &parts[0].piece.kind else { panic!() };
+    let sda: Vec<_> = reports.iter().filter(|report| report.device == "sda").collect();
+    assert!(sda.len() > 1);
+    assert_eq!(sda[0].column("tps"), Some(82.01));
+    assert!(sda[0].since_boot && !sda[1].since_boot);
+    assert_eq!(sda[1].column("tps"), Some(0.0));
+}
+
+#[test]
+fn go_tpc_of_today_and_of_before() {
+    let Some(text) = field("28-go-tpc/new.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.rate.unwrap().value, 93826.9);
+    assert_eq!(value(&it, "NEW_ORDER", Quantity::Count), Some(5_629_221.0));
+    assert_eq!(it.seconds, Some(3599.7));
+    let latencies = [
+        Quantity::LatencyMean,
+        Quantity::Percentile(50_000),
+        Quantity::Percentile(90_000),
+        Quantity::Percentile(95_000),
+        Quantity::Percentile(99_000),
+        Quantity::Percentile(99_900),
+        Quantity::LatencyMax,
+    ]
+    .map(|quantity| ms(&it, "NEW_ORDER", quantity).unwrap());
+    assert_eq!(latencies, [64.6, 62.9, 88.1, 100.7, 130.0, 184.5, 570.4]);
+    assert_eq!(value(&it, "NEW_ORDER_ERR", Quantity::Count), Some(20.0));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Errors { count: 34, .. })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Incomplete { .. })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::NotTpc)));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+
+    let Some(text) = field("28-go-tpc/old.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.rate.unwrap().value, 362.5);
+    assert_eq!(value(&it, "tpmC", Quantity::RatePerMinute), Some(362.5));
+    assert_eq!(value(&it, "NEW_ORDER", Quantity::LatencyMax), None);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::CoarsePercentiles)));
+    let unequal = |doubt: &Doubt| matches!(doubt, Doubt::UnequalTimes { low: 55.6, high: 59.4 });
+    assert!(it.doubts.iter().any(unequal), "{:?}", it.doubts);
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+}
+
+#[test]
+fn go_tpc_whose_latencies_are_impossible() {
+    let Some(text) = field("28-go-tpc/impossible.txt") else { return };
+    let (_, it) = output(&text);
+    let found = it.doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Contradiction { stated, computed, .. } => Some((*stated, *computed)),
+        _ => None,
+    });
+    let (stated, computed) = found.unwrap();
+    assert_eq!((stated, (computed * 10.0).round()), (0.3, 1119.0));
+    let is_latency = |quantity: &Quantity| {
+        matches!(quantity, Quantity::LatencyMean | Quantity::LatencyMax | Quantity::Percentile(_))
+    };
+    assert!(!it.figures.iter().any(|figure| is_latency(&figure.quantity)));
+}
+
+#[test]
+fn pgbench_of_four_versions() {
+    let Some(text) = field("35-pgbench/v9.4.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!((it.conditions.clients, it.seconds), (Some(20), Some(50.0)));
+    assert_eq!(value(&it, "transactions", Quantity::Count), Some(95_324.0));
+    assert_eq!(it.rate.unwrap().value, 1910.579339);
+    assert_eq!(value(&it, "transactions and connections", Quantity::Rate), Some(1905.733296));
+    assert_eq!(ms(&it, "transactions", Quantity::LatencyMean), Some(10.491));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+
+    let Some(text) = field("35-pgbench/v12-rds.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!((it.conditions.clients, it.seconds), (Some(100), Some(300.0)));
+    assert_eq!(value(&it, "transactions", Quantity::Count), Some(1_400_465.0));
+    assert_eq!(ms(&it, "transactions", Quantity::LatencyMean), Some(21.392));
+    assert_eq!(ms(&it, "transactions", Quantity::LatencyDeviation), Some(21.357));
+    assert_eq!(it.rate.unwrap().value, 4667.865967);
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Edited { .. })));
+
+    let Some(text) = field("35-pgbench/v15-progress.txt") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.rate.unwrap().value, 650.597861);
+    assert_eq!(value(&it, "errors", Quantity::Count), Some(0.0));
+    let rates: Vec<f64> = it.samples.iter().map(|(_, rate)| *rate).collect();
+    assert_eq!(rates, [615.5, 729.5, 621.7, 767.3, 493.2]);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::Unsteady { low: 493.2, high: 767.3 })));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::SmallScale { scale: 1, clients: 8 })));
+}
+
+#[test]
+fn pgbench_that_was_edited_by_hand() {
+    let Some(text) = field("35-pgbench/edited-by-hand.txt") else { return };
+    let (_, it) = output(&text);
+    let signs: Vec<EditSign> = it
+        .doubts
+        .iter()
+        .filter_map(|doubt| match doubt {
+            Doubt::Edited { sign, .. } => Some(*sign),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(signs, [EditSign::GroupedDigits, EditSign::TooExact]);
+}
+
+#[test]
+fn several_outputs_in_several_files_are_one_run() {
+    let (Some(a), Some(b)) = (field("35-pgbench/v12-rds.txt"), field("35-pgbench/v9.4.txt")) else {
+        return;
+    };
+    assert_eq!(outputs(&format!("{a}\n\n{b}")).len(), 2);
+    let run = run(&[("a.txt", &a), ("b.txt", &b)]);
+    assert_eq!(run.trials.len(), 2);
+    let labels: Vec<String> =
+        run.plan.cells.iter().map(|cell| cell.label(&run.plan.compared())).collect();
+    assert_eq!(labels, ["a.txt", "b.txt"]);
+}
