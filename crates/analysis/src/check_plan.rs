@@ -191,7 +191,9 @@ impl Subject<'_> {
     fn without(&self, mechanism: Mechanism) -> Result<(Factor, String), NotCheckable> {
         match self.run.environment.world {
             WorldKind::Simulated => Ok((Factor::Without, Without::of([mechanism]).to_string())),
-            WorldKind::Real | WorldKind::Emulated => Err(NotCheckable::SimulatedOnly(mechanism)),
+            WorldKind::Real | WorldKind::Emulated | WorldKind::Imported => {
+                Err(NotCheckable::SimulatedOnly(mechanism))
+            }
         }
     }
 

@@ -32,7 +32,7 @@ mod writeback_throttled;
 use crate::{Analysis, CellSummary, Evidence, Layer, Metric};
 use counters::Counter;
 use plan::Mechanism;
-use record::Run;
+use record::{Run, WorldKind};
 use serde::Serialize;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 use units::Bytes;
@@ -262,6 +262,10 @@ impl FindingKind {
 /// All that a run shows.
 pub fn findings(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut all = Vec::new();
+    // They rest on counters and distributions that other programs do not print.
+    if run.environment.world == WorldKind::Imported {
+        return all;
+    }
     for kind in FindingKind::all() {
         let found = kind.find(run, analysis, &all);
         let named = |Found { cells, evidence, check }| Finding { kind, cells, evidence, check };

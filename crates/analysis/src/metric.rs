@@ -1,6 +1,6 @@
 //! The figures that verdicts are given on.
 
-use record::Measurement;
+use record::{Imported, Measurement, Quantity};
 use serde::Serialize;
 
 /// A figure of a trial on which cells are compared.
@@ -42,8 +42,22 @@ impl Metric {
         }
     }
 
+    /// The figure as another program printed it.
+    fn of_imported(self, imported: &Imported) -> Option<f64> {
+        match self {
+            Metric::Throughput => imported.rate.map(|rate| rate.value),
+            Metric::P99 => {
+                imported.latency(&Quantity::Percentile(99_000)).map(|latency| latency.0 as f64)
+            }
+            Metric::Fairness => None,
+        }
+    }
+
     /// A trial's figure; `None` where the trial has none.
     pub fn of(self, measurement: &Measurement) -> Option<f64> {
+        if let Some(imported) = &measurement.imported {
+            return self.of_imported(imported);
+        }
         let seconds = measurement.span.as_secs_f64();
         match self {
             Metric::Throughput => {

@@ -206,7 +206,7 @@ pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32
 fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
     let worked = |trial: &Trial| {
         (trial.id.cell == cell || trial.id.cell == baseline)
-            && trial.measurement().is_some_and(|m| m.operations() > 0)
+            && trial.measurement().is_some_and(|m| m.operations() > 0 || m.imported.is_some())
     };
     if !run.trials.iter().any(worked) {
         return Vec::new();
@@ -253,7 +253,11 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         valid: measured.len(),
         lost,
         throughput: Estimate::of(&values(&measured, Metric::Throughput)),
-        bytes_per_second: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
+        bytes_per_second: match imported_bandwidth(&measured) {
+            Some(bandwidth) => bandwidth,
+            None if seconds > 0.0 => bytes as f64 / seconds,
+            None => 0.0,
+        },
         latency: latency(&measured),
         fairness: Estimate::of(&values(&measured, Metric::Fairness)).map(|e| e.mean),
         counters: aggregate_counters(&measured),
@@ -262,6 +266,13 @@ fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {
         background: background(&measured),
         losses: losses(run, cell, &measured),
     }
+}
+
+/// As other programs printed it, mean.
+fn imported_bandwidth(measured: &[&Measurement]) -> Option<f64> {
+    let all = measured.iter().filter_map(|m| m.imported.as_ref()?.bandwidth());
+    let all: Vec<f64> = all.collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
 }
 
 /// Of the server's variables, and of the options that its filesystem is mounted with.

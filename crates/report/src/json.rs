@@ -2,7 +2,7 @@
 
 use crate::sentences;
 use analysis::{Analysis, SessionAnalysis, decide, findings};
-use record::Run;
+use record::{Run, WorldKind};
 use serde_json::{Value, json};
 
 /// Plan, environment, analysis and advice; `document` is what the page shows, by the schema
@@ -42,7 +42,10 @@ fn session(run: &Run, analysis: &Analysis) -> Value {
                 "keep": decision.keeps(),
                 "choice": decision.choice,
                 "less_durable": decision.less_durable,
-                "text": sentences::decision(group, &decision),
+                "text": match run.environment.world {
+                    WorldKind::Imported => sentences::imported_verdict(group),
+                    _ => sentences::decision(group, &decision),
+                },
             })
         })
         .collect();

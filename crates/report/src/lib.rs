@@ -9,6 +9,7 @@ mod document;
 mod drawing;
 mod emulation;
 mod html;
+mod imported;
 mod inspection;
 mod json;
 mod markdown;

@@ -1,9 +1,11 @@
 //! As Markdown, for a ticket or a page.
 
-use crate::{Align, Table, published, sentences, sessions, terminal, transactions, words};
+use crate::{
+    Align, Table, imported, published, sentences, sessions, terminal, transactions, words,
+};
 use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
 use counters::Counter;
-use record::Run;
+use record::{Run, WorldKind};
 use std::fmt::Write;
 
 /// The columns of `iostat -x` that are shown.
@@ -59,6 +61,9 @@ pub fn markdown(run: &Run, analysis: &Analysis) -> String {
 
 /// The report of one session.
 fn session(run: &Run, analysis: &Analysis, title: &str) -> String {
+    if run.environment.world == WorldKind::Imported {
+        return imported::markdown(run, analysis);
+    }
     let environment = &run.environment;
     let mut out = format!("# {title}\n\n");
     let _ = writeln!(out, "- when: {}", words::date(run.started_at));

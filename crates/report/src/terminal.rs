@@ -1,6 +1,6 @@
 //! For a terminal.
 
-use crate::{Align, Table, published, sentences, sessions, transactions, words};
+use crate::{Align, Table, imported, published, sentences, sessions, transactions, words};
 use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
 use plan::{Factor, Intention, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
@@ -53,6 +53,9 @@ pub fn terminal(run: &Run, analysis: &Analysis, width: usize) -> String {
 
 /// The report of one session.
 fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
+    if run.environment.world == WorldKind::Imported {
+        return imported::terminal(run, analysis, width);
+    }
     let mut out = String::new();
     heading(&mut out, run, width);
     for group in &analysis.groups {
