@@ -7,6 +7,7 @@
 //! it makes it and puts all of them back.
 
 mod atomic_write;
+mod block_trace;
 mod cgroup;
 mod chain;
 mod changes;
@@ -57,6 +58,7 @@ mod undo;
 pub use atomic_write::{
     AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
 };
+pub use block_trace::BlockTrace;
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
 pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, Role, TargetKind};
 pub use changes::{Applied, Changes, Drift};

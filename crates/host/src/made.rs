@@ -98,6 +98,11 @@ pub enum Made {
         /// What the process is, for people.
         name: String,
     },
+    /// A folder of events of our own in tracefs.
+    TraceInstance {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A module's parameter was changed for a moment.
     Parameter {
         /// Its file.
@@ -156,6 +161,7 @@ impl Made {
                 "ublk device {} of process {pid} ({name})",
                 ublk_removal::node(*index).display()
             ),
+            Made::TraceInstance { path } => format!("tracing instance {}", path.display()),
             Made::Parameter { path, before, set } => {
                 format!("parameter {} ({set}, was {before})", path.display())
             }
@@ -193,6 +199,7 @@ impl Made {
                 let started_ticks = *started_ticks;
                 ublk_removal::unmake(host, ublk_removal::Known { index, token, pid, started_ticks })
             }
+            Made::TraceInstance { path } => remove_trace(path),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
         }
     }
@@ -350,6 +357,25 @@ fn remove_group(path: &Path) -> Outcome {
                 }
                 sleep(Duration::from_millis(10));
             }
+        }
+    }
+}
+
+/// An instance goes once nobody reads it.
+fn remove_trace(path: &Path) -> Outcome {
+    if !path.exists() {
+        return Outcome::AlreadyRight;
+    }
+    let begun = Instant::now();
+    // Events that go on would only fill its buffers.
+    let _gone_is_fine = fs::write(path.join("tracing_on"), "0");
+    loop {
+        match fs::remove_dir(path) {
+            Ok(()) => return Outcome::Done,
+            Err(error) if begun.elapsed() > PATIENCE => {
+                return Outcome::failed(format!("cannot remove: {error}"));
+            }
+            Err(_) => sleep(Duration::from_millis(20)),
         }
     }
 }
