@@ -6,10 +6,12 @@ mod documents;
 mod emulate;
 mod emulate_server;
 mod explain;
+mod import;
 mod inspect;
 mod load_client;
 mod plan;
 mod profiles;
+mod record;
 mod report;
 mod resume;
 mod runs;
@@ -34,6 +36,10 @@ pub enum Command {
     Report(report::ReportArgs),
     /// Run the few trials that could prove a run's findings wrong
     Check(check::CheckArgs),
+    /// Read what other programs printed about their runs, and say what it can show
+    Import(import::ImportArgs),
+    /// Record what a block device is asked to do, for `compare --replay`
+    Record(record::RecordArgs),
     /// Restore what interrupted programs left changed
     Undo(undo::UndoArgs),
     /// Show what a storage is, how it is set, and which traps apply
@@ -67,6 +73,8 @@ impl Command {
             Command::Runs(args) => args.run(),
             Command::Report(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Import(args) => args.run(),
+            Command::Record(args) => args.run(),
             Command::Undo(args) => args.run(),
             Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),

@@ -23,6 +23,18 @@ pub enum Target {
     Emulated(EmulatedTarget),
     /// A model of device and kernel.
     Simulated(SimulatedTarget),
+    /// What other programs printed: it can be reported, and not be measured again.
+    Imported(String),
+}
+
+/// An imported run was to be measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "imported:{file} is what other programs printed, and cannot be measured: `spindle import {file} --plan \
+     FILE` writes a plan that measures the same"
+)]
+struct NotMeasurable {
+    file: String,
 }
 
 impl Target {
@@ -32,6 +44,7 @@ impl Target {
         match text.split_once(':') {
             Some(("simulated", options)) => SimulatedTarget::parse(options).map(Target::Simulated),
             Some(("emulated", options)) => EmulatedTarget::parse(options).map(Target::Emulated),
+            Some(("imported", file)) => Ok(Target::Imported(file.to_owned())),
             _ => Target::of_path(Path::new(text)),
         }
     }
@@ -53,6 +66,9 @@ impl Target {
             }
             Target::Emulated(target) => Box::new(EmulatedWorld::open(target, options)?),
             Target::Simulated(target) => Box::new(SimulatedWorld::open(target, options)?),
+            Target::Imported(file) => {
+                return Err(WorldError::usage(NotMeasurable { file: file.clone() }));
+            }
         })
     }
 }
@@ -65,6 +81,7 @@ impl fmt::Display for Target {
             }
             Target::Emulated(target) => target.fmt(f),
             Target::Simulated(target) => target.fmt(f),
+            Target::Imported(file) => f.pad(&format!("imported:{file}")),
         }
     }
 }

@@ -1,0 +1,194 @@
+//! `spindle import`.
+
+use crate::{
+    exit::{Exit, Usage},
+    runs_folder, say,
+};
+use analysis::Analysis;
+use anyhow::Context;
+use clap::Args;
+use import::{CellFile, ImportError, Source, Unplanned};
+use record::{Run, RunState, Store};
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+use units::Bytes;
+
+/// The flags of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Files with what sysbench, fio, pgbench, go-tpc, tpcc-mysql, HammerDB, iostat -x or vmstat printed,
+    /// each alone or in a long transcript; `-` is stdin. gzip is unpacked
+    #[arg(value_name = "FILE", required_unless_present = "cells")]
+    files: Vec<String>,
+    /// A file and the cell it is of: a scheduler's name, FACTOR:LEVEL (several with commas), or a label
+    #[arg(long = "cell", value_name = "NAME=FILE")]
+    cells: Vec<String>,
+    /// Write a plan file that measures the same properly, with repeats
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// With --plan: where it is to be measured
+    #[arg(long, value_name = "TARGET", requires = "plan", default_value = "/var/tmp")]
+    target: String,
+    /// Write the run file here instead of into the folder of runs
+    #[arg(long = "output", short = 'o', value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the report as JSON
+    #[arg(long, group = "format")]
+    json: bool,
+    /// Print the report as Markdown
+    #[arg(long, group = "format")]
+    markdown: bool,
+    /// Print the report as CSV, a row for each cell
+    #[arg(long, group = "format")]
+    csv: bool,
+}
+
+/// The largest file that is read.
+const MAX_FILE: Bytes = Bytes::from_mib(64);
+
+impl ImportArgs {
+    /// Reads, records, reports.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let files = self.named()?;
+        let read: Vec<(String, Vec<u8>, Option<CellFile>)> = files
+            .into_iter()
+            .map(|(file, cell)| Ok((file.clone(), bytes(&file)?, cell)))
+            .collect::<anyhow::Result<_>>()?;
+        let sources: Vec<Source<'_>> = read
+            .iter()
+            .map(|(file, bytes, cell)| Source { file: file.clone(), bytes, cell: cell.clone() })
+            .collect();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
+        let first = sources.first().map_or("import", |source| source.file.as_str());
+        let path = match &self.output {
+            Some(path) => path.clone(),
+            None => runs_folder::new_path(&report::run_name(now, first))?,
+        };
+        let name = path
+            .file_stem()
+            .ok_or_else(|| Usage(format!("{} does not name a file", path.display())))?
+            .to_string_lossy()
+            .into_owned();
+        let (run, asked) =
+            import::import(&sources, &name, now, env!("CARGO_PKG_VERSION")).map_err(usage)?;
+        record(&run, &path)?;
+        self.show(&run)?;
+        if !self.json && !self.markdown && !self.csv {
+            say::aside(&format!("\nRun file: {}\n", path.display()));
+        }
+        if let Some(file) = &self.plan {
+            let proposal = import::proposal(&run, &asked, &self.target);
+            write_plan(file, &proposal, first)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Files with the cells they are of.
+    fn named(&self) -> anyhow::Result<Vec<(String, Option<CellFile>)>> {
+        let mut all: Vec<(String, Option<CellFile>)> = Vec::new();
+        for text in &self.cells {
+            // A label may have the sign, and a file too: the shortest name whose file is there.
+            let found = text.match_indices('=').find(|(at, _)| {
+                let file = &text[at + 1..];
+                file == "-" || Path::new(file).exists()
+            });
+            let Some((at, _)) = found.or_else(|| text.match_indices('=').next()) else {
+                return Err(Usage(format!("--cell {text} is not of the form noop=FILE")).into());
+            };
+            let cell = CellFile::parse(&text[..at]).map_err(usage)?;
+            all.push((text[at + 1..].to_owned(), Some(cell)));
+        }
+        all.extend(self.files.iter().map(|file| (file.clone(), None)));
+        Ok(all)
+    }
+
+    fn show(&self, run: &Run) -> anyhow::Result<()> {
+        let analysis = Analysis::of(run);
+        if self.json {
+            say::json(&report::json(run, &analysis))
+        } else if self.markdown {
+            say::result(&report::markdown(run, &analysis))
+        } else if self.csv {
+            say::result(&report::csv(run, &analysis))
+        } else {
+            say::result(&report::terminal(run, &analysis, crate::WIDTH))
+        }
+    }
+}
+
+/// What is wrong with the user's files is no failure of the program.
+fn usage(error: ImportError) -> anyhow::Error {
+    Usage(runner::with_sources(&error)).into()
+}
+
+fn bytes(file: &str) -> anyhow::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    let limit = MAX_FILE.0 + 1;
+    match file {
+        "-" => std::io::stdin().lock().take(limit).read_to_end(&mut all),
+        file => {
+            std::fs::File::open(file).and_then(|opened| opened.take(limit).read_to_end(&mut all))
+        }
+    }
+    .with_context(|| format!("cannot read {file}"))?;
+    match all.len() as u64 >= limit {
+        true => Err(Usage(format!(
+            "{file} is longer than {MAX_FILE}: cut out the outputs and import those"
+        ))
+        .into()),
+        false => Ok(all),
+    }
+}
+
+fn record(run: &Run, path: &Path) -> anyhow::Result<()> {
+    let mut store = Store::create(path, &run.name, run.started_at, &run.environment, &run.plan)?;
+    for trial in &run.trials {
+        store.add_trial(trial)?;
+    }
+    store.set_state(RunState::Done)?;
+    Ok(())
+}
+
+fn write_plan(file: &Path, proposal: &import::Proposal, from: &str) -> anyhow::Result<()> {
+    let mut text = format!("# Measures here what {from} says, with repeats in random order.\n");
+    for entry in &proposal.left_out {
+        text.push_str(&format!("# {}\n", left_out(entry)));
+    }
+    text.push_str(&toml::to_string(&proposal.plan)?);
+    let mut options = std::fs::OpenOptions::new();
+    let written = options
+        .write(true)
+        .create_new(true)
+        .open(file)
+        .and_then(|mut opened| std::io::Write::write_all(&mut opened, text.as_bytes()));
+    written.with_context(|| format!("cannot write the plan {}", file.display()))?;
+    say::note(&format!(
+        "wrote the plan {}: spindle compare --plan {} measures it",
+        file.display(),
+        file.display()
+    ));
+    Ok(())
+}
+
+fn left_out(entry: &Unplanned) -> String {
+    match entry {
+        Unplanned::OldScheduler { name, successor } => format!(
+            "{name} is of kernels before 5.0: {successor} took its place (simulated: runs {name} itself)"
+        ),
+        Unplanned::OtherBenchmark { name } => {
+            format!(
+                "left out: {name}; a plan has one workload, import its output alone for another"
+            )
+        }
+        Unplanned::UnknownBenchmark { name } => {
+            format!("what {name} does is not known: name the job or the workload here")
+        }
+        Unplanned::Label { name } => {
+            format!("'{name}' is a label: say under [factors] what was set")
+        }
+        Unplanned::Smaller { was, is } => format!("the data were {was}; here they are {is}"),
+    }
+}

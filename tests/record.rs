@@ -1,0 +1,179 @@
+//! `spindle record`: what a device is asked to do, and everything put back.
+
+use crate::machine::{Place, has_loop_devices};
+use skipped::{Need, skip};
+use std::{
+    fs::File,
+    io::Write,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    process::Stdio,
+    time::Duration,
+};
+
+/// Whether this kernel has tracepoints of block I/O, and the test may use them.
+fn has_tracing() -> bool {
+    let has_tracefs = std::fs::read_to_string("/proc/filesystems")
+        .is_ok_and(|text| text.lines().any(|line| line.ends_with("tracefs")));
+    if !has_tracefs {
+        skip(Need::Kernel, "tracefs");
+    }
+    has_tracefs && has_loop_devices()
+}
+
+/// Instances of ours in tracefs.
+fn instances() -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
+    entries
+        .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
+        .filter(|name| name.starts_with("spindle-"))
+        .collect()
+}
+
+/// A buffer at an address that direct I/O takes.
+fn aligned(storage: &mut Vec<u8>, length: usize) -> &mut [u8] {
+    storage.resize(length + 4096, 0);
+    let begin = storage.as_ptr().align_offset(4096);
+    &mut storage[begin..begin + length]
+}
+
+#[test]
+fn the_same_requests_in_the_same_order_as_they_were_made() {
+    if !has_tracing() {
+        return;
+    }
+    let place = Place::alone();
+    let device = place.loop_device("disk", 16);
+    let file = place.path().join("t.blktrace");
+    let node = device.node.to_str().unwrap();
+    let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
+    let mut child =
+        place.spindle(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while instances().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The events are switched on last.
+    std::thread::sleep(Duration::from_millis(500));
+    let direct = File::options()
+        .read(true)
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32)
+        .open(&device.node)
+        .unwrap();
+    let mut storage = Vec::new();
+    let mut made = Vec::new();
+    let mut stream = random::Stream::new(1, "record");
+    for _ in 0..200 {
+        let (block, blocks) = (stream.below(1024), 1 + stream.below(4));
+        let buffer = aligned(&mut storage, blocks as usize * 4096);
+        let write = stream.below(2) == 0;
+        match write {
+            true => direct.write_all_at(buffer, block * 4096).unwrap(),
+            false => direct.read_exact_at(buffer, block * 4096).unwrap(),
+        }
+        made.push((write, block * 8, blocks * 8));
+    }
+    drop(direct);
+    let signalled =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signalled.unwrap().success());
+    let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{}", ended.err);
+    assert!(ended.out.contains(" 0 events lost"), "{}", ended.out);
+    assert!(instances().is_empty());
+
+    let bytes = std::fs::read(&file).unwrap();
+    let trace = trace::read("t", &bytes, &trace::How::default()).unwrap();
+    let found: Vec<(bool, u64, u64)> = trace
+        .entries
+        .iter()
+        .filter(|entry| entry.op != trace::TraceOp::Flush)
+        .map(|entry| (entry.op == trace::TraceOp::Write, entry.start.0, entry.count.0))
+        .collect();
+    // What looks at a device that was closed may read it, too: after the load.
+    assert_eq!(found[..made.len().min(found.len())], made[..]);
+    assert!(trace.entries[..made.len()].iter().all(|entry| entry.service.is_some()));
+    // And it is replayed.
+    let size = place.run(&[
+        "compare",
+        "simulated:hdd-15k",
+        "--replay",
+        file.to_str().unwrap(),
+        "--rounds",
+        "1",
+        "--quiet",
+    ]);
+    size.expect(0);
+}
+
+#[test]
+fn what_does_not_fit_the_buffers_is_counted() {
+    if !has_tracing() {
+        return;
+    }
+    let place = Place::alone();
+    let device = place.loop_device("disk", 16);
+    let file = place.path().join("t.blktrace");
+    let node = device.node.to_str().unwrap();
+    let words =
+        ["record", node, "--for", "20s", "--buffer", "64K", "--output", file.to_str().unwrap()];
+    let mut child =
+        place.spindle(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while instances().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    // A program that is stopped reads nothing: the buffers run over.
+    let signal = |name: &str, pid: u32| {
+        let sent = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    signal("-STOP", child.id());
+    let mut direct = File::options()
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32)
+        .open(&device.node)
+        .unwrap();
+    let mut storage = Vec::new();
+    let buffer = aligned(&mut storage, 4096);
+    for _ in 0..3000 {
+        direct.write_all(buffer).unwrap();
+        if std::io::Seek::stream_position(&mut direct).unwrap() >= 15 << 20 {
+            std::io::Seek::rewind(&mut direct).unwrap();
+        }
+    }
+    signal("-CONT", child.id());
+    signal("-INT", child.id());
+    let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
+    assert!(ended.err.contains("a larger --buffer"), "{}{}", ended.out, ended.err);
+    let bytes = std::fs::read(&file).unwrap();
+    let trace = trace::read("t", &bytes, &trace::How::default()).unwrap();
+    // Each request has three events.
+    let recorded = trace.entries.len() as u64;
+    assert!(trace.lost > 0 && recorded < 3000, "{} lost, {recorded} recorded", trace.lost);
+    assert!(trace.lost + 3 * recorded >= 8000, "{} lost, {recorded} recorded", trace.lost);
+}
+
+#[test]
+fn killed_it_leaves_an_instance_that_undo_removes() {
+    if !has_tracing() {
+        return;
+    }
+    let place = Place::alone();
+    let device = place.loop_device("disk", 16);
+    let file = place.path().join("t.blktrace");
+    let node = device.node.to_str().unwrap();
+    let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
+    let mut child =
+        place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while instances().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(instances().len(), 1);
+    place.run(&["undo"]).expect(0);
+    assert!(instances().is_empty());
+}
