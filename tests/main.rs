@@ -24,4 +24,5 @@ mod simulated;
 mod stacks;
 mod sync_card;
 mod validate;
+mod watch;
 mod words;

@@ -38,6 +38,8 @@ mod parameter_value;
 mod probe;
 mod process;
 mod process_identity;
+mod process_name;
+mod process_record;
 mod queue;
 mod queue_folder;
 mod refusal;
@@ -47,6 +49,7 @@ mod setting;
 mod signature;
 mod surroundings;
 mod sync_card;
+mod trace_instance;
 mod trap_rules;
 mod traps;
 mod tree;
@@ -54,6 +57,7 @@ mod ublk_control;
 mod ublk_device;
 mod ublk_removal;
 mod undo;
+mod watch;
 
 pub use atomic_write::{
     AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
@@ -87,6 +91,8 @@ pub use owner::{OwnedSetting, Owner, OwnerKind, Place, TunedState, owners, tuned
 pub use parameter::fuse_uring_missing;
 pub use probe::{Medium, PROBE_SIZE_MIN, Probe, probe};
 pub use process::{ServerProcess, User};
+pub use process_name::ProcessName;
+pub use process_record::ProcessRecord;
 pub use queue::{Ceiling, NR_REQUESTS_MAX_WITH_SCHEDULER, NR_REQUESTS_MIN, Queue, SchedulerChoice};
 pub use queue_folder::QueueFolder;
 pub use refusal::Refusal;
@@ -104,3 +110,4 @@ pub use tree::{Host, block_node};
 pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
 pub use ublk_device::UblkDevice;
 pub use undo::{Step, UndoReport, undo};
+pub use watch::{BackgroundWatch, SeenWrite, SettingWrite, Watch, Writer};

@@ -1,5 +1,6 @@
 //! Things that were made on the host and must not stay: loop and ublk devices, mounts, scratch files
-//! and folders, control groups, processes, parameters of modules. What each is, and how it is taken away again.
+//! and folders, control groups, processes, instances of tracing, parameters of modules. What each is, and
+//! how it is taken away again.
 
 use crate::{
     DeviceNumber, Host, Outcome,
@@ -7,7 +8,7 @@ use crate::{
     mounts::mounts,
     parameter_value,
     process_identity::{end_process, is_zombie, process_runs, process_start},
-    server, ublk_removal,
+    server, trace_instance, ublk_removal,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,12 @@ pub enum Made {
         /// Its folder.
         path: PathBuf,
     },
+    /// An instance of the kernel's tracing that records which processes begin; it may be reached through a
+    /// mount that nobody else has.
+    ProcessRecord {
+        /// Its name, which nobody else would give.
+        name: String,
+    },
     /// A module's parameter was changed for a moment.
     Parameter {
         /// Its file.
@@ -162,6 +169,7 @@ impl Made {
                 ublk_removal::node(*index).display()
             ),
             Made::TraceInstance { path } => format!("tracing instance {}", path.display()),
+            Made::ProcessRecord { name } => format!("tracing instance {name}"),
             Made::Parameter { path, before, set } => {
                 format!("parameter {} ({set}, was {before})", path.display())
             }
@@ -200,6 +208,7 @@ impl Made {
                 ublk_removal::unmake(host, ublk_removal::Known { index, token, pid, started_ticks })
             }
             Made::TraceInstance { path } => remove_trace(path),
+            Made::ProcessRecord { name } => trace_instance::remove(host, name),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
         }
     }

@@ -37,5 +37,6 @@ pub use share::SharePermille;
 pub use store::{Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
 pub use warning::{
-    JobRole, LateCompletions, LateStatistic, MovedSetting, NotAlternated, VoidReason, Warning,
+    JobRole, LateCompletions, LateStatistic, MovedSetting, Mover, NotAlternated, VoidReason,
+    Warning,
 };

@@ -260,6 +260,39 @@ pub struct MovedSetting {
     pub before: String,
     /// Its value after; none if it is no longer there.
     pub after: Option<String>,
+    /// Who did it; none of what is no setting of the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Mover>,
+}
+
+/// Who gave a setting another value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Mover {
+    /// A process was seen to write it.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// The kernel's name for it; none if it had ended before it could be looked at.
+        #[serde(default)]
+        name: Option<String>,
+        /// Its command line.
+        #[serde(default)]
+        command: Option<String>,
+        /// The unit of systemd's that it belongs to.
+        #[serde(default)]
+        unit: Option<String>,
+        /// Names of its parent, that one's parent and so on.
+        #[serde(default)]
+        parents: Vec<String>,
+    },
+    /// Writes were watched and none was seen.
+    NotSeen,
+    /// Writes could not be watched.
+    NotWatched {
+        /// Why not.
+        why: String,
+    },
 }
 
 /// How late the completions of an emulated device were.

@@ -22,6 +22,7 @@ mod table;
 mod terminal;
 mod transactions;
 mod validation;
+mod watch;
 mod words;
 
 pub use check::{Checked, checked, checked_json};
@@ -38,6 +39,7 @@ pub use sync_card::{sync_card, sync_cell, sync_method};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};
 pub use validation::{ShownAgreement, ShownCell, ShownTransport, ShownValidation, validation};
+pub use watch::setting_write;
 pub use words::{count, percent, run_name, verdict_word, wrap};
 
 #[cfg(test)]

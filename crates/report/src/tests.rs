@@ -48,6 +48,7 @@ fn run(clients: &[u64]) -> Run {
                 name: "scheduler".to_owned(),
                 before: "none".to_owned(),
                 after: Some("bfq".to_owned()),
+                by: None,
             }],
         },
     };

@@ -244,7 +244,10 @@ impl Rounds<'_> {
         self.session.apply(&self.plan.cells[id.cell])?;
         *applied = self.session.settings()?;
         let measurement = self.session.measure(id, self.stop, self.watcher)?;
-        let moved = moved(applied, &self.session.settings()?);
+        let mut moved = moved(applied, &self.session.settings()?);
+        for setting in &mut moved {
+            setting.by = self.session.who_moved(&setting.name);
+        }
         Ok(match moved.is_empty() {
             true => Outcome::Valid(Box::new(measurement)),
             false => Outcome::Void { reason: VoidReason::SettingsMoved { moved } },
@@ -337,6 +340,7 @@ fn moved(before: &[(String, String)], after: &[(String, String)]) -> Vec<MovedSe
             name: name.clone(),
             before: was.clone(),
             after: now(name).cloned(),
+            by: None,
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::WorldError;
 use plan::{Cell, Intention, Offer, Plan, PresetFacts, RawPlan, Refusal};
-use record::{Environment, Event, Measurement, Trial, TrialId, WorldKind};
+use record::{Environment, Event, Measurement, Mover, Trial, TrialId, WorldKind};
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
 use units::Bytes;
 use workload::{Live, Preset};
@@ -62,6 +62,12 @@ pub trait Session {
 
     /// The settings in force now, by the kernel's names, as the kernel shows them.
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError>;
+
+    /// Who has given a setting another value since the last `apply`; none where it is no setting of the
+    /// host's.
+    fn who_moved(&mut self, _setting: &str) -> Option<Mover> {
+        None
+    }
 
     /// Runs the workload of a trial's cell.
     fn measure(

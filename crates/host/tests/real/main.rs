@@ -12,3 +12,4 @@ mod inspections;
 mod journals;
 mod machine;
 mod settings;
+mod watching;

@@ -97,8 +97,12 @@ fn a_run_reads_back_as_written() {
     let path = folder.path().join("a.spindle");
     let mut store = Store::create(&path, "a", 17, &environment(), &plan()).unwrap();
     let failed = Outcome::Failed { error: "no device".to_owned() };
-    let moved =
-        MovedSetting { name: "scheduler".to_owned(), before: "none".to_owned(), after: None };
+    let moved = MovedSetting {
+        name: "scheduler".to_owned(),
+        before: "none".to_owned(),
+        after: None,
+        by: None,
+    };
     let void = Outcome::Void { reason: VoidReason::SettingsMoved { moved: vec![moved] } };
     let trials = [
         trial(0, 0),

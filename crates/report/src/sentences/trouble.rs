@@ -1,7 +1,7 @@
 //! Why trials do not count.
 
 use analysis::LostTrial;
-use record::{LateCompletions, LateStatistic, Outcome, VoidReason};
+use record::{LateCompletions, LateStatistic, MovedSetting, Mover, Outcome, VoidReason};
 
 /// Why a trial does not count, without a full stop; none if it does.
 pub fn outcome(outcome: &Outcome) -> Option<String> {
@@ -27,18 +27,38 @@ fn void(reason: &VoidReason) -> String {
                 .iter()
                 .map(|it| {
                     let after = it.after.as_deref().unwrap_or("nothing");
-                    format!("{} from {} to {after}", it.name, it.before)
+                    let by = it.by.as_ref().map_or(String::new(), |by| format!(" {}", mover(by)));
+                    format!("{} from {} to {after}{by}", it.name, it.before)
                 })
                 .collect();
-            format!(
-                "a setting moved during the trial: {}; something else sets it too (a udev rule, \
-                 tuned, another person)",
-                each.join(", ")
-            )
+            let known = |it: &MovedSetting| matches!(it.by, Some(Mover::Process { .. }));
+            let guess = match moved.iter().any(known) {
+                true => "",
+                false => "; something else sets it too (a udev rule, tuned, another person)",
+            };
+            format!("a setting moved during the trial: {}{guess}", each.join(", "))
         }
         VoidReason::CompletionsLate(late) => completions_late(late),
         VoidReason::Database { problem } => problem.clone(),
         VoidReason::Recorded { text } => text.clone(),
+    }
+}
+
+/// "by sh (4711), of systemd-udevd.service, a child of (udev-worker)".
+fn mover(mover: &Mover) -> String {
+    match mover {
+        Mover::Process { pid, name, command, unit, parents } => {
+            let name = name.as_deref().unwrap_or("a process that had ended");
+            let command = command.as_ref().map_or(String::new(), |it| format!(": {it}"));
+            let unit = unit.as_ref().map_or(String::new(), |it| format!(", of {it}"));
+            let parent = match parents.first() {
+                Some(parent) => format!(", a child of {parent}"),
+                None => String::new(),
+            };
+            format!("by {name} ({pid}{command}){unit}{parent}")
+        }
+        Mover::NotSeen => "by nobody who was seen".to_owned(),
+        Mover::NotWatched { why } => format!("(by whom could not be watched: {why})"),
     }
 }
 

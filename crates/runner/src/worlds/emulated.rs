@@ -17,7 +17,7 @@ use plan::{
     Cell, EmulatedTransport, Factor, Intention, Level, Offer, Plan, PresetFacts, RawPlan, Refusal,
     SizeLimit,
 };
-use record::{Caveat, Environment, Measurement, TrialId, VoidReason, WorldKind};
+use record::{Caveat, Environment, Measurement, Mover, TrialId, VoidReason, WorldKind};
 use std::{rc::Rc, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
 use workload::Preset;
@@ -348,6 +348,10 @@ impl Session for EmulatedSession<'_> {
         let mut all = self.up()?.real.settings()?;
         all.push(("device/queue_depth".to_owned(), depth.to_string()));
         Ok(all)
+    }
+
+    fn who_moved(&mut self, setting: &str) -> Option<Mover> {
+        self.up().ok()?.real.who_moved(setting)
     }
 
     fn measure(

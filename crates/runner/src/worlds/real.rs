@@ -1,6 +1,7 @@
 //! The real world: this host's storage as it is.
 
 mod counters;
+mod culprits;
 mod databases;
 mod describe;
 mod session;

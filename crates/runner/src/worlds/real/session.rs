@@ -2,6 +2,7 @@
 
 use super::{
     RealTarget, counters,
+    culprits::Culprits,
     databases::Databases,
     settings,
     stage::{self, Stage, Stages},
@@ -10,7 +11,7 @@ use crate::{Session, Watcher, WorldError};
 use host::{Changes, QueueFolder};
 use load::{ClientProgram, LoadError, LoadSpec};
 use plan::{Cell, Plan};
-use record::{Measurement, TrialId, Warning};
+use record::{Measurement, Mover, TrialId, Warning};
 use std::{
     fmt::{self, Display, Formatter},
     rc::Rc,
@@ -32,6 +33,8 @@ pub struct RealSession<'a> {
     bound: Option<host::PageCacheBound>,
     /// The device hangs: whatever touches it would wait, perhaps for ever.
     hung: std::cell::Cell<bool>,
+    /// Who else writes the settings that are compared.
+    culprits: Option<Culprits>,
 }
 
 /// The session was used after it had ended.
@@ -59,6 +62,7 @@ impl<'a> RealSession<'a> {
             databases: None,
             bound: None,
             hung: std::cell::Cell::new(false),
+            culprits: None,
         };
         match session.make(stop, watcher) {
             Ok(()) => Ok(session),
@@ -88,6 +92,7 @@ impl<'a> RealSession<'a> {
             }
             self.bound = Some(bound);
         }
+        self.culprits = plan.sets_host().then(|| Culprits::begin(changes));
         Ok(())
     }
 
@@ -100,6 +105,7 @@ impl<'a> RealSession<'a> {
     /// Puts everything back; does nothing the second time.
     fn end(&mut self) -> Result<(), WorldError> {
         self.bound = None;
+        self.culprits = None;
         let Some(mut changes) = self.changes.take() else { return Ok(()) };
         if self.hung.get() {
             changes.leave_for_undo();
@@ -228,6 +234,9 @@ impl Session for RealSession<'_> {
         for (number, known) in stage.varied.iter_mut().filter(|_| plan.sets_host()) {
             settings::apply(changes, *number, known, cell)?;
         }
+        if let Some(culprits) = &mut self.culprits {
+            culprits.watch(&target.host, &stage.all_devices());
+        }
         match &mut self.databases {
             Some(databases) => {
                 databases.begin(target, changes, (plan, cell), &stage.folder, self.bound.as_ref())
@@ -239,7 +248,7 @@ impl Session for RealSession<'_> {
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
         let stage = self.stage()?;
         let mut all = Vec::new();
-        for (place, number) in stage.devices().into_iter().chain(stage.others.clone()).enumerate() {
+        for (place, number) in stage.all_devices().into_iter().enumerate() {
             let folder = QueueFolder::of(&self.target.host, number).map_err(WorldError::fatal)?;
             let prefix = settings::prefix(place, number);
             let values = folder.read_all();
@@ -249,6 +258,11 @@ impl Session for RealSession<'_> {
             all.extend(databases.settings()?.iter().cloned());
         }
         Ok(all)
+    }
+
+    fn who_moved(&mut self, setting: &str) -> Option<Mover> {
+        let devices = self.stage().ok()?.all_devices();
+        self.culprits.as_ref()?.who_moved(&devices, setting)
     }
 
     fn measure(

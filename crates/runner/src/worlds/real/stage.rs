@@ -207,6 +207,11 @@ impl Stage {
     pub fn devices(&self) -> Vec<DeviceNumber> {
         self.varied.iter().map(|(number, _)| *number).collect()
     }
+
+    /// All devices with settings: those that are varied first.
+    pub fn all_devices(&self) -> Vec<DeviceNumber> {
+        self.devices().into_iter().chain(self.others.iter().copied()).collect()
+    }
 }
 
 /// A loop device on `file`, and a filesystem on it where a level names one.
