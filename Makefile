@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-servers demo validate page bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers demo validate page bench clean
 
 all: build
 
@@ -34,6 +34,12 @@ test-ublk: packages
 test-kernel: packages
 	cargo build --locked -p cli
 	@tools/test-kernel
+
+# Storage stacks and owners of settings under Debian unstable's kernel with systemd, udev and tuned: a virtual machine
+# (tools/test-lab --help says what it takes).
+test-lab: packages
+	cargo build --locked -p cli
+	@tools/test-lab
 
 # The database tests on MySQL, PostgreSQL 18 and MariaDB 11.8 from Debian's unstable suite, unpacked below
 # target/servers: half an hour at most and 1 GB (tools/test-servers --help says more). Nothing is installed.
