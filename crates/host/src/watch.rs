@@ -21,7 +21,7 @@ use std::{
     os::unix::fs::FileExt,
     path::PathBuf,
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 pub use writer::Writer;
 use writer::Writers;
@@ -58,12 +58,17 @@ struct Watched {
 /// From a shell's opening of a file, which cuts it and thus is a write already, to its write.
 const TOGETHER: Duration = Duration::from_millis(20);
 
+/// How long a value may be another before the write that made it so is told of.
+const UNTOLD: Duration = Duration::from_millis(300);
+
 /// Watches the settings of devices.
 #[derive(Debug)]
 pub struct Watch {
     queues: Vec<(String, PathBuf)>,
     notify: Notify,
     files: BTreeMap<PathBuf, Watched>,
+    /// Settings that have moved, since when, without a write that is known yet.
+    unexplained: BTreeMap<PathBuf, Instant>,
     writers: Writers,
     owners: Vec<Owner>,
 }
@@ -96,6 +101,7 @@ impl Watch {
             queues,
             notify: Notify::begin()?,
             files: BTreeMap::new(),
+            unexplained: BTreeMap::new(),
             writers: Writers::new(host, record),
             owners,
         };
@@ -157,14 +163,20 @@ impl Watch {
         for (file, after) in now {
             let Some(known) = self.files.get(&file).cloned() else { continue };
             if known.value == after {
+                self.unexplained.remove(&file);
                 continue;
             }
             let explains = |write: &SettingWrite| {
                 write.device == known.device && moves(&write.setting, &known.setting)
             };
             if !seen.iter().any(explains) {
+                let since = self.unexplained.entry(file.clone()).or_insert_with(Instant::now);
+                if since.elapsed() < UNTOLD {
+                    continue;
+                }
                 found.push(self.write(&known, after.clone(), None));
             }
+            self.unexplained.remove(&file);
             self.files.insert(file, Watched { value: after, ..known });
         }
         found
