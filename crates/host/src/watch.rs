@@ -64,12 +64,15 @@ const UNTOLD: Duration = Duration::from_millis(300);
 /// Watches the settings of devices.
 #[derive(Debug)]
 pub struct Watch {
+    host: Host,
+    devices: Vec<DeviceNumber>,
     queues: Vec<(String, PathBuf)>,
     notify: Notify,
     files: BTreeMap<PathBuf, Watched>,
     /// Settings that have moved, since when, without a write that is known yet.
     unexplained: BTreeMap<PathBuf, Instant>,
     writers: Writers,
+    /// As they were at the last write: a profile may be another by then than when it all began.
     owners: Vec<Owner>,
 }
 
@@ -96,14 +99,15 @@ impl Watch {
                 next: "name a block device: spindle inspect lists them".to_owned(),
             });
         }
-        let owners = owners(host, devices);
         let mut watch = Watch {
+            host: host.clone(),
+            devices: devices.to_vec(),
             queues,
             notify: Notify::begin()?,
             files: BTreeMap::new(),
             unexplained: BTreeMap::new(),
             writers: Writers::new(host, record),
-            owners,
+            owners: Vec::new(),
         };
         watch.look_for_files()?;
         Ok(watch)
@@ -134,6 +138,9 @@ impl Watch {
             }
             std::thread::sleep(TOGETHER);
             time = TOGETHER;
+        }
+        if !written.is_empty() {
+            self.owners = owners(&self.host, &self.devices);
         }
         for (file, pid) in &written {
             let Some(before) = self.files.get(file).cloned() else { continue };
