@@ -448,16 +448,36 @@ export function requests(run: Document): Section | null {
     const cell = run.cells.find((it) => it.index === index);
     return cell ? fullName(run, cell) : "";
   };
+  const chosen = [0, Math.min(1, run.requests.length - 1)];
+  const names = run.requests.map((it) => label(it.cell));
+  const out = h("div", {});
+  const render = () => {
+    const shown = run.requests.length > 1 ? chosen : [0];
+    out.replaceChildren(
+      ...shown.flatMap((which) => {
+        const it = run.requests[which] as (typeof run.requests)[number];
+        return [h("h3", {}, `${label(it.cell)}${it.cut ? " (the first requests)" : ""}`), seeks(it, label(it.cell))];
+      }),
+    );
+  };
+  const set = (place: number) => (at: number) => {
+    chosen[place] = at;
+    render();
+  };
   return {
     id: "seeks",
     short: "Seeks",
     title: "Where requests went",
-    content: () => [
-      h("p", {}, "Each request where it lies on the device, when it was dispatched: reads blue, writes orange. Drag or use the arrow keys to move, + and − to zoom, 0 to see all."),
-      ...run.requests.flatMap((it) => [h("h3", {}, `${label(it.cell)}${it.cut ? " (the first requests)" : ""}`), seeks(it, label(it.cell))]),
-      run.requests.length > 0 ? h("h3", {}, "Queue and dispatch") : null,
-      run.requests.length > 0 ? animation(run.requests, label) : null,
-    ],
+    content: () => {
+      render();
+      return [
+        h("p", {}, "Each request where it lies on the device, when it was dispatched: reads blue, writes orange. Drag or use the arrow keys to move, + and − to zoom, 0 to see all."),
+        run.requests.length > 1 ? h("p", { class: "tools" }, choice("Above", names, 0, set(0)), choice("Below", names, chosen[1] as number, set(1))) : null,
+        out,
+        h("h3", {}, "Queue and dispatch"),
+        animation(run.requests, label),
+      ];
+    },
   };
 }
 
