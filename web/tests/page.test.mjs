@@ -74,6 +74,20 @@ function live(words) {
   return { child, address, ended };
 }
 
+describe("what is built", () => {
+  const web = new URL("..", import.meta.url).pathname;
+  const { scripts } = JSON.parse(readFileSync(join(web, "package.json"), "utf8"));
+  const made = (script, from, to) => execFileSync("npx", ["--no-install", ...scripts[script].replace(from, to).split(" ")], { cwd: web, stdio: "pipe" });
+  test("dist is what the source makes", () => {
+    made("build", "dist/page.js", join(folder, "page.js"));
+    for (const name of ["page.js", "page.css"]) assert.ok(readFileSync(join(folder, name)).equals(readFileSync(join(web, "dist", name))), `make page: dist/${name} is not what src makes`);
+  });
+  test("types are those of the schema", () => {
+    made("types", "src/document.ts", join(folder, "document.ts"));
+    assert.equal(readFileSync(join(folder, "document.ts"), "utf8"), readFileSync(join(web, "src/document.ts"), "utf8"), "make page: src/document.ts is not what the schema makes");
+  });
+});
+
 describe("the live page", () => {
   test("follows a comparison, answers only whoever has its word, and a closed laptop catches up", async () => {
     const run = live(["compare", "simulated:hdd-15k", "--schedulers", "none,mq-deadline", "--rounds", "5000", "--measure", "20s", "--live", "--quiet", "-o", join(folder, "live.spindle")]);
