@@ -101,10 +101,19 @@ impl Requests {
         self.all.push((request, device));
     }
 
-    fn done(&mut self, device: usize, flush: bool, start: u64, at: Nanos) {
-        if let Some(index) = self.open.remove(&(device, flush, start)) {
-            let request = &mut self.all[index].0;
-            request.service = Some(at.saturating_sub(request.at));
+    /// All that begin in the sectors of a request that has ended: it may have been merged of several.
+    fn done(&mut self, device: usize, flush: bool, (start, count): (u64, u64), at: Nanos) {
+        let end = start.saturating_add(count.max(1));
+        let ended: Vec<(usize, bool, u64)> = self
+            .open
+            .range((device, flush, start)..(device, flush, end))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in ended {
+            if let Some(index) = self.open.remove(&key) {
+                let request = &mut self.all[index].0;
+                request.service = Some(at.saturating_sub(request.at));
+            }
         }
     }
 
@@ -147,11 +156,11 @@ impl Builder {
                 let device = self.device(&request.device);
                 self.issued.add(request, device);
             }
-            Line::Done { device, flush, start, at } => {
+            Line::Done { device, flush, start, count, at } => {
                 self.completions += 1;
                 let device = self.device(&device);
-                self.queued.done(device, flush, start, at);
-                self.issued.done(device, flush, start, at);
+                self.queued.done(device, flush, (start, count), at);
+                self.issued.done(device, flush, (start, count), at);
             }
             Line::FlushDone { device, at } => {
                 let device = self.device(&device);

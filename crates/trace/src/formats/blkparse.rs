@@ -141,7 +141,7 @@ impl Stage<'_> {
             "C" if !flush && (start, count) == (0, 0) && op == TraceOp::Write => {
                 Ok(Line::FlushDone { device, at })
             }
-            "C" => Ok(Line::Done { device, flush, start, at }),
+            "C" => Ok(Line::Done { device, flush, start, count, at }),
             action if count == 0 && !flush => {
                 Ok(if action == "Q" { Line::Other } else { other(true) })
             }

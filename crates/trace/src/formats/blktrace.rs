@@ -108,9 +108,13 @@ impl Event<'_> {
             (event::ISSUE, None) => {
                 Line::OtherIssued { passes_through: category & event::PASS_THROUGH != 0 }
             }
-            (event::COMPLETE, Some(_)) => {
-                Line::Done { device: self.device, flush, start, at: self.at }
-            }
+            (event::COMPLETE, Some(_)) => Line::Done {
+                device: self.device,
+                flush,
+                start,
+                count: u64::from(self.bytes / 512),
+                at: self.at,
+            },
             (event::COMPLETE, None) if self.bytes == 0 && category & event::WRITE != 0 => {
                 Line::FlushDone { device: self.device, at: self.at }
             }

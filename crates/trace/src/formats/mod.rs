@@ -39,6 +39,8 @@ pub(crate) enum Line {
         flush: bool,
         /// Its first sector.
         start: u64,
+        /// Its sectors: all requests that were merged into it have ended with it.
+        count: u64,
         /// When.
         at: Nanos,
     },

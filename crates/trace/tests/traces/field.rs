@@ -58,6 +58,9 @@ fn read_ahead_of_2006() {
     assert_eq!(operations(&trace), (8, 0, 0));
     assert!(trace.entries.iter().all(|entry| entry.count == Sectors(8)));
     assert_eq!((length(&trace), trace.processes), (Nanos(11_647_468), 1));
+    // The four that were merged into one request end with it.
+    let ended = trace.entries.iter().filter(|entry| entry.service.is_some()).count();
+    assert_eq!(ended, 4);
     assert_eq!((trace.bad_lines, trace.others), (0, 0));
 }
 
