@@ -27,8 +27,10 @@ const TRACEFS: &str = "/sys/kernel/tracing";
 /// What the names of our instances begin with.
 pub(crate) const INSTANCE_PREFIX: &str = "spindle-";
 
-/// The events of a request's life: a task hands it over, it goes to the driver, it ends.
-const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_bio_complete"];
+/// The events of a request's life: a task hands it over, it goes to the driver, it ends. Devices that have
+/// requests report the end of those, others that of bios.
+const EVENTS: [&str; 4] =
+    ["block_bio_queue", "block_rq_issue", "block_rq_complete", "block_bio_complete"];
 
 /// A trace that goes on.
 #[derive(Debug)]
