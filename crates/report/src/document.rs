@@ -7,7 +7,7 @@
 mod cells;
 mod course;
 
-use crate::{published, sentences, terminal, words};
+use crate::{imported, published, sentences, terminal, words};
 use analysis::{Analysis, FindingKind, decide, findings};
 use cells::{Cell, Condition};
 use course::{Course, Requests, TrialPoint};
@@ -153,11 +153,17 @@ pub fn document(run: &Run, analysis: &Analysis) -> Document {
         started: words::date(run.started_at),
         complete: run.state == RunState::Done,
         world: environment.world.to_string(),
-        workload: terminal::workload_line(&run.plan, environment.world),
-        timing: terminal::timing_line(&run.plan, run.rounds()),
+        workload: match environment.world {
+            WorldKind::Imported => imported::workload(run),
+            world => terminal::workload_line(&run.plan, world),
+        },
+        timing: match environment.world {
+            WorldKind::Imported => imported::timing(run),
+            _ => terminal::timing_line(&run.plan, run.rounds()),
+        },
         margin: run.plan.margin,
         unit: if transactions { "transactions" } else { "operations" }.to_owned(),
-        answer: analysis.groups.iter().map(|group| answer(group)).collect(),
+        answer: analysis.groups.iter().map(|group| answer(run, group)).collect(),
         factors: factors(run),
         conditions: cells::conditions(analysis),
         findings: shown
@@ -195,8 +201,11 @@ impl Document {
     }
 }
 
-fn answer(group: &analysis::Group) -> String {
-    let decision = sentences::decision(group, &decide(group));
+fn answer(run: &Run, group: &analysis::Group) -> String {
+    let decision = match run.environment.world {
+        WorldKind::Imported => sentences::imported_verdict(group),
+        _ => sentences::decision(group, &decide(group)),
+    };
     match group.condition.is_empty() {
         true => decision,
         false => format!("With {}: {decision}", group.condition),
@@ -223,7 +232,7 @@ fn factors(run: &Run) -> Vec<Factor> {
 
 fn warnings(run: &Run) -> Vec<String> {
     let caveats = run.environment.caveats.iter().map(sentences::caveat);
-    caveats.chain(terminal::warnings(run)).collect()
+    caveats.chain(terminal::warnings(run)).chain(imported::doubts(run)).collect()
 }
 
 fn notes(run: &Run) -> Vec<String> {

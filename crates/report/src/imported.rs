@@ -87,6 +87,21 @@ fn parts(run: &Run, analysis: &Analysis) -> Vec<Part> {
     parts
 }
 
+/// What the programs were asked to do.
+pub(crate) fn workload(run: &Run) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for cell in &run.plan.cells {
+        let benchmark = cell.level(&plan::Factor::Benchmark).map(ToString::to_string);
+        all.extend(benchmark.filter(|benchmark| !all.contains(benchmark)));
+    }
+    all.join("; ")
+}
+
+/// How often, and how long at the most.
+pub(crate) fn timing(run: &Run) -> String {
+    format!("{} runs of up to {}", run.trials.len(), run.plan.timing.measure)
+}
+
 fn all(group: &Group) -> impl Iterator<Item = &CellSummary> {
     std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary))
 }
@@ -181,7 +196,7 @@ fn exact(value: f64) -> String {
 
 /// Doubts, each with the cells that it is about: what is said of a figure is said of each, what is said of a
 /// program's way to print once.
-fn doubts(run: &Run) -> Vec<String> {
+pub(crate) fn doubts(run: &Run) -> Vec<String> {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     let several = run.plan.cells.len() > 1;
     let mut mention = |text: String, cell: &str| match said.iter_mut().find(|(it, _)| *it == text) {
