@@ -157,7 +157,7 @@ fn write_plan(file: &Path, proposal: &import::Proposal, from: &str) -> anyhow::R
     for entry in &proposal.left_out {
         text.push_str(&format!("# {}\n", left_out(entry)));
     }
-    text.push_str(&toml::to_string(&proposal.plan)?);
+    text.push_str(&toml::to_string(&written(&proposal.plan)?)?);
     let mut options = std::fs::OpenOptions::new();
     let written = options
         .write(true)
@@ -171,6 +171,32 @@ fn write_plan(file: &Path, proposal: &import::Proposal, from: &str) -> anyhow::R
         file.display()
     ));
     Ok(())
+}
+
+/// The plan as people write it: times and sizes with their units, and nothing that says nothing.
+fn written(plan: &plan::RawPlan) -> anyhow::Result<toml::Table> {
+    let mut table = toml::Table::try_from(plan)?;
+    if let Some(measure) = plan.measure {
+        let milliseconds = measure.0 / 1_000_000;
+        table.insert("measure".to_owned(), format!("{milliseconds}ms").into());
+    }
+    let size = |bytes: Bytes| match bytes.0.is_multiple_of(1024) {
+        true => format!("{}k", bytes.0 / 1024),
+        false => bytes.0.to_string(),
+    };
+    if let Some(bytes) = plan.size {
+        table.insert("size".to_owned(), size(bytes).into());
+    }
+    let job = table.get_mut("job").and_then(toml::Value::as_table_mut);
+    if let (Some(job), Some(bytes)) = (job, plan.job.block_size) {
+        job.insert("block_size".to_owned(), size(bytes).into());
+    }
+    table.retain(|_, value| match value {
+        toml::Value::Table(inner) => !inner.is_empty(),
+        toml::Value::Array(inner) => !inner.is_empty(),
+        _ => true,
+    });
+    Ok(table)
 }
 
 fn left_out(entry: &Unplanned) -> String {
