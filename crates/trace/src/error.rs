@@ -77,7 +77,7 @@ pub enum TraceError {
     },
     /// There are flushes in it, and nothing else.
     #[error(
-        "{file}: {flushes} flushes and no read or write: there is nothing to replay; to compare flushes, \
+        "{file}: nothing but flushes ({flushes}): there is nothing to replay; to compare flushes, \
          measure writes with --sync fdatasync"
     )]
     FlushesAlone {
