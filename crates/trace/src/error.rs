@@ -141,6 +141,12 @@ pub enum LineError {
         /// The column before it.
         after: String,
     },
+    /// A request beyond what Linux can address.
+    #[error("a request up to sector {end}, beyond the largest device that Linux can have")]
+    BeyondDevices {
+        /// Its end.
+        end: u64,
+    },
     /// A read or a write of nothing.
     #[error("a request of no bytes")]
     NoBytes,

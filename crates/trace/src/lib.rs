@@ -84,13 +84,13 @@ pub fn read(file: &str, bytes: &[u8], how: &How) -> Result<Trace, TraceError> {
     };
     if is_binary {
         for (place, line) in formats::binary_lines(bytes).enumerate() {
-            take(place + 1, line)?;
+            take(place + 1, line.and_then(formats::Line::within))?;
             last = place + 1;
         }
     } else {
         let mut reader = formats::Reader::new(format, how.unit);
         for (place, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-            take(place + 1, reader.line(line))?;
+            take(place + 1, reader.line(line).and_then(formats::Line::within))?;
             last = place + 1;
         }
     }

@@ -208,7 +208,7 @@ impl Builder {
             let entry = Entry {
                 at: request.at,
                 op: request.op,
-                start: Sectors(bases[*device] + request.start),
+                start: Sectors(bases[*device].saturating_add(request.start)),
                 count: Sectors(request.count),
                 preflush: request.preflush,
                 fua: request.fua,
@@ -229,7 +229,8 @@ impl Builder {
             doubled,
             lost: self.lost,
             processes: processes.len() as u32,
-            span: Sectors(span),
+            // Its bytes are counted, too.
+            span: Sectors(span.min(u64::MAX / 512)),
         }
     }
 }

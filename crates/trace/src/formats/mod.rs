@@ -75,6 +75,25 @@ pub(crate) enum Line {
     Sums,
 }
 
+/// Linux counts the bytes of a device in 63 bits.
+const MAX_SECTORS: u64 = i64::MAX as u64 / 512;
+
+impl Line {
+    /// Refuses a request that no device can have.
+    pub fn within(self) -> Result<Line, LineError> {
+        match &self {
+            Line::Request(request) | Line::Issued(request) => {
+                let end = request.start.saturating_add(request.count);
+                if end > MAX_SECTORS {
+                    return Err(LineError::BeyondDevices { end });
+                }
+            }
+            _ => {}
+        }
+        Ok(self)
+    }
+}
+
 /// Reads the lines of one trace.
 pub(crate) struct Reader {
     format: FormatReader,

@@ -213,6 +213,12 @@ fn binary_events_say_the_same_as_their_text() {
 }
 
 #[test]
+fn a_request_beyond_every_device_is_a_broken_line() {
+    let text = "8,0 0 1 0.0 1 Q R 64 + 8 [a]\n8,16 0 1 0.1 1 Q R 18446744073709551610 + 8 [a]\n";
+    assert!(matches!(refused(text), TraceError::Line { line: 2, .. }), "{}", refused(text));
+}
+
+#[test]
 fn packed_files_and_files_of_other_programs_are_known_by_name() {
     for (bytes, word) in [
         (&b"\x1f\x8b\x08\0\0\0\0"[..], "gunzip"),
