@@ -24,7 +24,7 @@ pub use cell::Cell;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
 pub use intention::{EmulatedTransport, Intention};
-pub use loss::{Loss, Window, losses};
+pub use loss::{Loss, LossKind, Window, losses};
 pub use mechanism::{Mechanism, Without};
 pub use offer::{LoadingPace, Offer};
 pub use order::{Slot, round_order};

@@ -1,9 +1,13 @@
 //! What a server's settings can lose of what it said is safe.
 
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    str::FromStr,
+};
 use units::Bytes;
-use workload::Dialect;
+use workload::{Dialect, WordError};
 
 /// Something that can be lost though the server said that it is safe. Data alone: `report` has the
 /// words.
@@ -39,6 +43,85 @@ pub enum Loss {
         /// The option.
         option: String,
     },
+}
+
+/// What kind of thing is lost, by the word that accepts it: `--risk commits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossKind {
+    /// All data.
+    Everything,
+    /// Pages that are being written.
+    TornPages,
+    /// What data files hold.
+    DataFiles,
+    /// What a file grew by.
+    FileGrowth,
+    /// The last commits.
+    Commits,
+    /// The last events of the binary log.
+    Binlog,
+    /// Completed writes of the whole filesystem.
+    Mount,
+}
+
+impl LossKind {
+    /// All, the worst first.
+    pub const ALL: [LossKind; 7] = [
+        LossKind::Everything,
+        LossKind::Mount,
+        LossKind::DataFiles,
+        LossKind::TornPages,
+        LossKind::FileGrowth,
+        LossKind::Commits,
+        LossKind::Binlog,
+    ];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            LossKind::Everything => "everything",
+            LossKind::TornPages => "torn-pages",
+            LossKind::DataFiles => "data-files",
+            LossKind::FileGrowth => "file-growth",
+            LossKind::Commits => "commits",
+            LossKind::Binlog => "binlog",
+            LossKind::Mount => "mount",
+        }
+    }
+}
+
+impl fmt::Display for LossKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for LossKind {
+    type Err = WordError;
+    fn from_str(text: &str) -> Result<Self, WordError> {
+        LossKind::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let all = LossKind::ALL.map(LossKind::name).join(", ");
+            WordError::new(format!("'{text}' is no risk that is known: they are {all}"))
+        })
+    }
+}
+
+impl Loss {
+    /// What kind of thing is lost.
+    pub fn kind(&self) -> LossKind {
+        match self {
+            Loss::Everything { .. } => LossKind::Everything,
+            Loss::TornPages | Loss::TornPagesUnlessAsked | Loss::TornPagesNoticed => {
+                LossKind::TornPages
+            }
+            Loss::DataFiles => LossKind::DataFiles,
+            Loss::FileGrowth => LossKind::FileGrowth,
+            Loss::CommitsAtCrash(_) | Loss::CommitsAtPowerFailure(_) => LossKind::Commits,
+            Loss::Binlog { .. } => LossKind::Binlog,
+            Loss::Mount { .. } => LossKind::Mount,
+        }
+    }
 }
 
 /// How far back commits can be lost.
