@@ -23,9 +23,12 @@ mod decision;
 mod estimate;
 mod evidence;
 mod findings;
+mod limit;
 mod metric;
 mod noise;
+mod recommendation;
 mod residuals;
+mod run_diff;
 mod sessions;
 mod summary;
 mod transactions;
@@ -37,8 +40,17 @@ pub use decision::{Choice, Decision, KeepReason, LessDurable, decide};
 pub use estimate::{Estimate, t_quantile};
 pub use evidence::{Evidence, Layer};
 pub use findings::{Change, Check, Expectation, Finding, FindingKind, findings};
+pub use limit::{Keeping, Limit, LimitFigure};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
+pub use recommendation::{
+    Answer, FrontCell, LimitKeeping, PassedOver, PassedOverReason, Recommendation, SettingChange,
+    Standing, StayReason, TakeReason, Wish, changes, recommend,
+};
+pub use run_diff::{
+    Agreement, DiffCell, DiffFigure, DiffGroup, PlanDifference, PlanPart, RunDiff, Shift,
+    ShiftStanding,
+};
 pub use sessions::{
     SessionAnalysis, SessionCell, SessionComparison, SessionFloor, SessionGroup, SessionLevel,
     SessionSummary,

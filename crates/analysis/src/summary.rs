@@ -203,7 +203,7 @@ pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32
 
 /// One observation a round: the cell's logarithm less the mean of the baselines'. Where neither ever
 /// completed an operation there is nothing to compare.
-fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
+pub(crate) fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
     let worked = |trial: &Trial| {
         (trial.id.cell == cell || trial.id.cell == baseline)
             && trial.measurement().is_some_and(|m| m.operations() > 0 || m.imported.is_some())

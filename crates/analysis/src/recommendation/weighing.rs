@@ -1,0 +1,302 @@
+//! Every setting of a run, weighed over the conditions that count.
+
+use super::{
+    PassedOver, PassedOverReason, Standing, StayReason, TakeReason, Wish, changes, front::is_safe,
+};
+use crate::{Analysis, ComparedCell, Group, Keeping, Metric, Verdict};
+use plan::{Factor, Level};
+use record::Run;
+use std::collections::BTreeMap;
+
+/// A setting, with its cells.
+pub struct Candidate<'a> {
+    /// Its cell in each group; `None` where it was not tested.
+    cells: Vec<Option<&'a ComparedCell>>,
+    /// How many settings differ from the baseline's.
+    pub changes: usize,
+    /// Whether it can lose nothing that is not accepted, under any condition.
+    safe: bool,
+    /// Whether each limit is kept, under the condition that counts where that is worst.
+    pub keeping: Vec<Keeping>,
+}
+
+/// All of them.
+pub struct Weighing<'a> {
+    groups: &'a [Group],
+    wish: &'a Wish,
+    /// The groups that count, by place.
+    pub counted: Vec<usize>,
+    candidates: Vec<Candidate<'a>>,
+    /// Whether the baseline keeps each limit.
+    pub baseline_keeping: Vec<Keeping>,
+}
+
+impl Candidate<'_> {
+    /// Its cell in a group in which it was tested, by its index in the plan.
+    pub fn cell(&self, group: usize) -> usize {
+        self.cells[group].map_or(usize::MAX, |cell| cell.summary.cell)
+    }
+
+    fn verdict(&self, group: usize, metric: Metric) -> Option<Verdict> {
+        Some(self.cells[group]?.comparison(metric)?.verdict)
+    }
+
+    fn keeps_limits(&self) -> bool {
+        self.keeping.iter().all(|keeping| *keeping == Keeping::Kept)
+    }
+}
+
+impl<'a> Weighing<'a> {
+    pub fn of(run: &'a Run, analysis: &'a Analysis, wish: &'a Wish) -> Weighing<'a> {
+        let groups = analysis.groups.as_slice();
+        let counted = match wish.condition {
+            Some(place) if place < groups.len() => vec![place],
+            _ => (0..groups.len()).collect(),
+        };
+        let worst = |cell_of: &dyn Fn(usize) -> Option<usize>| -> Vec<Keeping> {
+            let of = |limit: &crate::Limit| {
+                let keeping = |group: &usize| match cell_of(*group) {
+                    Some(cell) => limit.keeping(run, cell, analysis.correction),
+                    None => Keeping::Open,
+                };
+                counted.iter().map(keeping).max().unwrap_or(Keeping::Open)
+            };
+            wish.limits.iter().map(of).collect()
+        };
+        let candidates = by_setting(run, groups)
+            .into_values()
+            .map(|cells| Candidate {
+                changes: cells.iter().flatten().next().map_or(0, |it| count(run, it)),
+                safe: counted.iter().all(|group| {
+                    cells[*group].is_none_or(|it| is_safe(&groups[*group], it, &wish.accepted))
+                }),
+                keeping: worst(&|group| Some(cells[group]?.summary.cell)),
+                cells,
+            })
+            // Levels that differ in name alone change nothing.
+            .filter(|candidate| candidate.changes > 0)
+            .collect();
+        let baseline_keeping = worst(&|group| Some(groups[group].baseline.cell));
+        Weighing { groups, wish, counted, candidates, baseline_keeping }
+    }
+
+    /// The figures that may not get worse for a gain in another: those that no limit bounds.
+    pub fn guards(&self, metric: Metric) -> impl Iterator<Item = Metric> {
+        let limited = |metric: Metric| {
+            self.wish.limits.iter().any(|limit| limit.figure.metric() == Some(metric))
+        };
+        let guards: Vec<Metric> = [Metric::Throughput, Metric::P99]
+            .into_iter()
+            .filter(|guard| *guard != metric && !limited(*guard))
+            .collect();
+        guards.into_iter()
+    }
+
+    fn is_tested(&self, candidate: &Candidate) -> bool {
+        self.counted.iter().all(|group| candidate.cells[*group].is_some())
+    }
+
+    fn any(&self, candidate: &Candidate, metric: Metric, wanted: Verdict) -> bool {
+        self.counted.iter().any(|group| candidate.verdict(*group, metric) == Some(wanted))
+    }
+
+    /// Whether nothing speaks against it but that it may be no better.
+    fn is_harmless(&self, candidate: &Candidate, metric: Metric) -> bool {
+        candidate.safe
+            && self.is_tested(candidate)
+            && !self.any(candidate, metric, Verdict::Worse)
+            && !self.guards(metric).any(|guard| self.any(candidate, guard, Verdict::Worse))
+    }
+
+    fn baseline_keeps_limits(&self) -> bool {
+        self.baseline_keeping.iter().all(|keeping| *keeping == Keeping::Kept)
+    }
+
+    /// The candidates that are worth a change.
+    pub fn worth_taking(&self, metric: Metric) -> impl Iterator<Item = &Candidate<'a>> {
+        let rescued = !self.baseline_keeps_limits();
+        self.candidates.iter().filter(move |it| match rescued {
+            // What keeps the limits where the baseline does not need not be better.
+            true => it.safe && self.is_tested(it) && it.keeps_limits(),
+            false => {
+                self.is_harmless(it, metric)
+                    && it.keeps_limits()
+                    && self.any(it, metric, Verdict::Better)
+            }
+        })
+    }
+
+    /// The candidate with the largest gain, and why it.
+    pub fn best(&self, metric: Metric) -> Option<(&Candidate<'a>, TakeReason)> {
+        let why = match self.baseline_keeps_limits() {
+            true => TakeReason::Better,
+            false => TakeReason::KeepsLimits,
+        };
+        self.worth_taking(metric)
+            .max_by(|a, b| self.gain(a, metric).total_cmp(&self.gain(b, metric)))
+            .map(|candidate| (candidate, why))
+    }
+
+    /// The mean over the conditions that count of the logarithm of the gain at the near end of its
+    /// interval. What is not known there counts as no gain.
+    pub fn gain(&self, candidate: &Candidate, metric: Metric) -> f64 {
+        let of = |group: &usize| {
+            let comparison = candidate.cells[*group].and_then(|cell| cell.comparison(metric));
+            let near = comparison.map_or(0.0, |it| match metric.more_is_better() {
+                true => it.low.ln(),
+                false => -it.high.ln(),
+            });
+            near.clamp(-1.0, 10.0)
+        };
+        self.counted.iter().map(of).sum::<f64>() / self.counted.len().max(1) as f64
+    }
+
+    /// The condition that counts in which a candidate gains most: its figures are shown.
+    pub fn shown(&self, candidate: &Candidate, metric: Metric) -> usize {
+        let gain = |group: &usize| {
+            let comparison = candidate.cells[*group].and_then(|cell| cell.comparison(metric));
+            comparison.map_or(f64::NEG_INFINITY, |it| match metric.more_is_better() {
+                true => it.low,
+                false => 1.0 / it.high,
+            })
+        };
+        let most = self.counted.iter().max_by(|a, b| gain(a).total_cmp(&gain(b)));
+        most.copied().unwrap_or_default()
+    }
+
+    /// How a candidate stands under each condition.
+    pub fn standings(&self, chosen: Option<&Candidate>, metric: Metric) -> Vec<Standing> {
+        let of = |group: usize| Standing {
+            group,
+            counted: self.counted.contains(&group),
+            cell: chosen.and_then(|it| Some(it.cells[group]?.summary.cell)),
+            wanted: chosen.and_then(|it| it.verdict(group, metric)),
+            others: Metric::ALL
+                .into_iter()
+                .filter(|other| *other != metric)
+                .filter_map(|other| Some((other, chosen?.verdict(group, other)?)))
+                .collect(),
+        };
+        (0..self.groups.len()).map(of).collect()
+    }
+
+    /// A cell that is better than the answer would be, and why it is not the answer.
+    pub fn passed_over(&self, chosen: Option<&Candidate>, metric: Metric) -> Option<PassedOver> {
+        let least = chosen.map_or(0.0, |it| self.gain(it, metric));
+        let best_group = |it: &Candidate| {
+            let better = |group: &&usize| it.verdict(**group, metric) == Some(Verdict::Better);
+            self.counted.iter().find(better).copied()
+        };
+        let found = self
+            .candidates
+            .iter()
+            .filter(|it| {
+                self.is_tested(it)
+                    && best_group(it).is_some()
+                    && self.most(it, metric) > least
+                    && self.against(it, metric).is_some()
+            })
+            .max_by(|a, b| self.most(a, metric).total_cmp(&self.most(b, metric)))?;
+        let cell = found.cell(best_group(found)?);
+        Some(PassedOver { cell, metric, why: self.against(found, metric)? })
+    }
+
+    /// The largest gain under any condition, at the near end of its interval.
+    fn most(&self, candidate: &Candidate, metric: Metric) -> f64 {
+        let of = |group: &usize| {
+            let it = candidate.cells[*group]?.comparison(metric)?;
+            Some(if metric.more_is_better() { it.low.ln() } else { -it.high.ln() })
+        };
+        self.counted.iter().filter_map(of).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    fn against(&self, candidate: &Candidate, metric: Metric) -> Option<PassedOverReason> {
+        if !candidate.safe {
+            return Some(PassedOverReason::LessDurable);
+        }
+        let worse = self.guards(metric).find(|it| self.any(candidate, *it, Verdict::Worse));
+        if let Some(guard) = worse {
+            return Some(PassedOverReason::Worse(guard));
+        }
+        let is_worse = |group: &&usize| candidate.verdict(**group, metric) == Some(Verdict::Worse);
+        let group = self.counted.iter().find(is_worse)?;
+        Some(PassedOverReason::WorseUnder(*group))
+    }
+
+    /// The smallest difference that the run would have shown, where that is largest.
+    pub fn detectable(&self, metric: Metric) -> Option<f64> {
+        let of = |group: &usize| {
+            let noise = &self.groups[*group].noise;
+            noise.iter().find(|(of, _)| *of == metric).map(|(_, floor)| floor.detectable)
+        };
+        self.counted.iter().filter_map(of).reduce(f64::max)
+    }
+
+    /// Why nothing is to be changed.
+    pub fn stay_reason(&self, metric: Metric) -> StayReason {
+        let counted = || self.counted.iter().map(|group| &self.groups[*group]);
+        if self.candidates.is_empty() {
+            return StayReason::NothingToCompare;
+        }
+        if counted().all(|group| group.baseline.valid == 0) {
+            return StayReason::NoBaseline;
+        }
+        if !self.baseline_keeps_limits() {
+            return StayReason::LimitsMissed;
+        }
+        if let Some(passed) = self.passed_over(None, metric) {
+            return match passed.why {
+                PassedOverReason::LessDurable => StayReason::LessDurable,
+                PassedOverReason::Worse(_) => StayReason::Traded,
+                PassedOverReason::WorseUnder(_) => StayReason::Conditions,
+            };
+        }
+        let all = || {
+            let of = |it: &'_ Candidate<'a>| -> Vec<Option<Verdict>> {
+                self.counted.iter().map(|group| it.verdict(*group, metric)).collect()
+            };
+            self.candidates.iter().flat_map(of)
+        };
+        if all().all(|verdict| verdict == Some(Verdict::NoDifference)) {
+            StayReason::NoDifference
+        } else if all().any(|it| matches!(it, None | Some(Verdict::NotSettled))) {
+            StayReason::Open
+        } else {
+            StayReason::NothingBetter
+        }
+    }
+}
+
+/// The settings of a run, each with its cell in every group.
+fn by_setting<'a>(
+    run: &Run,
+    groups: &'a [Group],
+) -> BTreeMap<Vec<(Factor, Level)>, Vec<Option<&'a ComparedCell>>> {
+    let compared = run.plan.compared();
+    let mut settings = BTreeMap::new();
+    for (place, group) in groups.iter().enumerate() {
+        for cell in &group.cells {
+            let levels = &run.plan.cells[cell.summary.cell].levels;
+            let key: Vec<(Factor, Level)> = levels
+                .iter()
+                .filter(|(factor, _)| compared.contains(factor))
+                .map(|(factor, level)| (factor.clone(), level.clone()))
+                .collect();
+            let cells = settings.entry(key).or_insert_with(|| vec![None; groups.len()]);
+            cells[place] = Some(cell);
+        }
+    }
+    settings
+}
+
+/// Settings that a cell changes; of variables that are set together, each.
+fn count(run: &Run, cell: &ComparedCell) -> usize {
+    let each = |change: &super::SettingChange| match change.factor {
+        Factor::Variables => {
+            let set = change.to.0.parse::<workload::VariableSet>();
+            set.map_or(1, |set| set.variables.len().max(1))
+        }
+        _ => 1,
+    };
+    changes(run, cell.summary.cell).iter().map(each).sum()
+}
