@@ -6,8 +6,8 @@
 //! host as it was; what cannot be put back then stays in the journal for [`crate::undo`].
 
 use crate::{
-    Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result, Setting,
-    Snapshot, Step, UndoReport,
+    Application, Change, DeviceNumber, Error, Event, FileId, Host, Identity, Made, Outcome, Result,
+    Setting, Snapshot, Step, UndoReport,
     error::io_error,
     journal::{Journal, Reading, state_folder, sync_folder},
     queue_folder::QueueFolder,
@@ -237,6 +237,22 @@ impl Changes {
         let started_ticks =
             crate::process_identity::process_start(&self.host, pid).unwrap_or_default();
         self.announce(Made::Process { pid, started_ticks, name: name.to_owned() }).map(drop)
+    }
+
+    /// A device's settings before our first change to it; none where there was no change.
+    pub fn originals(&self, number: DeviceNumber) -> BTreeMap<Setting, String> {
+        self.before.get(&number).map(|snapshot| snapshot.values.clone()).unwrap_or_default()
+    }
+
+    /// Leaves everything as it is now, until `spindle undo`; gives the journal's file, which is kept.
+    ///
+    /// Killed before the file has its new name, the changes are those of a program that was cut off,
+    /// and `spindle undo` puts them back.
+    pub fn keep(mut self, application: Application) -> Result<PathBuf> {
+        self.journal.append(Event::Applied(application))?;
+        self.journal.keep()?;
+        self.finished = true;
+        Ok(self.journal.path().to_owned())
     }
 
     /// Puts everything back, in reverse order, and removes the journal when all is as it was.

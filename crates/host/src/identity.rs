@@ -63,6 +63,33 @@ impl Identity {
         self.backing_file.is_some() || self.is_ublk()
     }
 
+    /// Whether another is the same hardware, by what it says of itself; its number, name and attachment
+    /// may be others after a reboot.
+    pub fn is_same_hardware(&self, other: &Identity) -> bool {
+        let same = |a: &Option<String>, b: &Option<String>| match (a, b) {
+            (Some(a), Some(b)) => Some(a == b),
+            _ => None,
+        };
+        match (same(&self.wwid, &other.wwid), same(&self.serial, &other.serial)) {
+            (Some(false), _) | (_, Some(false)) => false,
+            (Some(true), _) | (_, Some(true)) => true,
+            (None, None) => self.backing_file.is_some() && self.backing_file == other.backing_file,
+        }
+    }
+
+    /// The device as it is now: under its number, or under another after a reboot.
+    pub fn find_again(&self, host: &Host) -> Option<Identity> {
+        let under_its_number = Identity::read(host, self.number);
+        if let Ok(now) = under_its_number
+            && self.difference(&now).is_none()
+        {
+            return Some(now);
+        }
+        let all = BlockDevice::all(host).into_iter();
+        let whole = all.filter(|device| !matches!(device.kind, DeviceKind::Partition { .. }));
+        whole.map(|device| Identity::of(&device)).find(|now| self.is_same_hardware(now))
+    }
+
     /// What differs between this and the device that has its number now.
     ///
     /// A loop device from which its file has since been detached is the same queue, in nobody's

@@ -6,8 +6,8 @@
 //! announces something that was not done.
 
 use crate::{
-    DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error, made::FileId,
-    made::Made, process_identity::process_lives,
+    Application, DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error,
+    made::FileId, made::Made, process_identity::process_lives,
 };
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,12 @@ use std::{
 };
 use units::Nanos;
 
+/// The ending of a journal whose changes are to stay.
+pub(crate) const APPLIED: &str = "applied";
+
 /// The version of the lines below. Lines of earlier versions are read, too; a journal of a later one is
-/// not undone by us. Since 2 there is [`Event::Measures`].
-pub const VERSION: u32 = 2;
+/// not undone by us. Since 2 there is [`Event::Measures`], since 3 [`Event::Applied`].
+pub const VERSION: u32 = 3;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,10 @@ pub enum Event {
         /// The entry that announced it.
         n: u64,
     },
+    /// All of this is to stay: the last entry before the file gets another name.
+    Applied(Application),
+    /// What was applied for a time is to stay.
+    Confirmed,
 }
 
 /// All settings of a device at one moment.
@@ -176,6 +183,27 @@ impl Journal {
         self.file.sync_data().map_err(io_error("sync", &self.path))?;
         self.entries.push(entry);
         Ok(n)
+    }
+
+    /// Opens a journal that was taken, for more; who took it holds its lock. One that is damaged gets
+    /// no more entries.
+    pub(crate) fn reopen(taken: &PendingJournal) -> Result<Journal> {
+        let path = taken.path.clone();
+        if let Some(damage) = taken.reading.damage.first() {
+            let text = damage.to_string();
+            return Err(Error::Format { path, text, expected: "a whole journal" });
+        }
+        let file = OpenOptions::new().append(true).open(&path).map_err(io_error("open", &path))?;
+        Ok(Journal { path, file, entries: taken.reading.entries.clone() })
+    }
+
+    /// Gives the file the name of one whose changes are to stay.
+    pub(crate) fn keep(&mut self) -> Result<()> {
+        let kept = self.path.with_extension(APPLIED);
+        fs::rename(&self.path, &kept).map_err(io_error("rename", &self.path))?;
+        sync_folder(kept.parent().unwrap_or(Path::new("/")))?;
+        self.path = kept;
+        Ok(())
     }
 
     /// What was written so far.

@@ -6,6 +6,8 @@
 //! can be recorded. Changes flow in through [`Changes`] alone, which writes each to a journal before
 //! it makes it and puts all of them back.
 
+mod application;
+mod applied;
 mod atomic_write;
 mod block_trace;
 mod cgroup;
@@ -25,6 +27,8 @@ mod inspect;
 mod inspection;
 mod journal;
 mod kernel_log;
+mod lasting;
+mod lasting_file;
 mod loop_device;
 mod loop_ioctl;
 mod machine;
@@ -43,6 +47,7 @@ mod process_record;
 mod queue;
 mod queue_folder;
 mod refusal;
+mod reversal;
 mod scratch;
 mod server;
 mod setting;
@@ -53,12 +58,17 @@ mod trace_instance;
 mod trap_rules;
 mod traps;
 mod tree;
+mod tuned;
 mod ublk_control;
 mod ublk_device;
 mod ublk_removal;
+mod udev;
 mod undo;
 mod watch;
+mod waiting;
 
+pub use application::{Application, KeptSetting};
+pub use applied::{AppliedJournal, Standing, StandingOf, StandingState, applied, take_applied};
 pub use atomic_write::{
     AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
 };
@@ -81,6 +91,8 @@ pub use journal::{
     Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, pending, state_folder,
 };
 pub use kernel_log::{kernel_log_now, kernel_said};
+pub use lasting::{RULES_FOLDER, RuleComplaint, rule_path, verify_rule};
+pub use lasting_file::is_as_written;
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use machine::{DirtyLimits, Machine};
 pub use made::{FileId, Made, process_began};
@@ -107,7 +119,10 @@ pub use sync_card::{
 };
 pub use traps::{DeviceTitle, NotRotating, OtherLoad, Trap, TrapKind, all_traps};
 pub use tree::{Host, block_node};
+pub use tuned::{TunedProfile, active_profile, profile_text, tuned_profile};
 pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
 pub use ublk_device::UblkDevice;
+pub use udev::{DeviceKey, KeyedSettings, NoKey, UdevProof, udev_rule};
 pub use undo::{Step, UndoReport, undo};
 pub use watch::{BackgroundWatch, SeenWrite, SettingWrite, Watch, Writer};
+pub use waiting::Waiting;

@@ -3,7 +3,7 @@
 //! how it is taken away again.
 
 use crate::{
-    DeviceNumber, Host, Outcome,
+    DeviceNumber, Host, Outcome, Waiting, lasting_file,
     loop_ioctl::{self, node},
     mounts::mounts,
     parameter_value,
@@ -119,6 +119,22 @@ pub enum Made {
         /// What it was set to.
         set: String,
     },
+    /// A configuration file that makes settings last: a udev rule, a tuned profile.
+    LastingFile {
+        /// Where.
+        path: PathBuf,
+        /// What we wrote: another text is somebody else's.
+        text: String,
+    },
+    /// tuned was made to use another profile.
+    ActiveProfile {
+        /// The profile that it used.
+        before: String,
+        /// The profile that it was made to use.
+        set: String,
+    },
+    /// What takes settings back when nobody confirms them in time.
+    Reversal(Waiting),
 }
 
 /// What tells a file from a later one of the same path.
@@ -173,12 +189,21 @@ impl Made {
             Made::Parameter { path, before, set } => {
                 format!("parameter {} ({set}, was {before})", path.display())
             }
+            Made::LastingFile { path, .. } => format!("file {}", path.display()),
+            Made::ActiveProfile { before, set } => format!("tuned profile {set} (was {before})"),
+            Made::Reversal(waiting) => waiting.title(),
         }
     }
 
     /// Whether it outlives a restart of the machine.
     pub(crate) fn outlives_boot(&self) -> bool {
-        matches!(self, Made::File { .. } | Made::Folder { .. })
+        matches!(
+            self,
+            Made::File { .. }
+                | Made::Folder { .. }
+                | Made::LastingFile { .. }
+                | Made::ActiveProfile { .. }
+        )
     }
 
     /// Takes it away, if it is still what was made. `id` is what it was found to be after making.
@@ -210,6 +235,9 @@ impl Made {
             Made::TraceInstance { path } => remove_trace(path),
             Made::ProcessRecord { name } => trace_instance::remove(host, name),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
+            Made::LastingFile { path, text } => lasting_file::remove_file(host, path, text),
+            Made::ActiveProfile { before, set } => lasting_file::restore_profile(host, before, set),
+            Made::Reversal(waiting) => waiting.end(host),
         }
     }
 }

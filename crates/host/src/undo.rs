@@ -92,18 +92,41 @@ pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
     Ok(report)
 }
 
-/// Queues, loop devices, mounts, groups and processes ended with the boot; files did not.
+/// Queues, loop devices, mounts, groups and processes ended with the boot; files did not, and a rule
+/// among them has set the queues again.
 fn undo_after_restart(host: &Host, reading: &Reading, report: &mut UndoReport) {
-    for thing in things(&reading.entries).into_iter().rev() {
+    let all = things(&reading.entries);
+    let lasting =
+        all.iter().any(|it| matches!(it, Thing::Made { made: Made::LastingFile { .. }, .. }));
+    for thing in all.into_iter().rev() {
         match thing {
             Thing::Made { made, id, .. } if made.outlives_boot() => report.steps.push(Step {
                 what: made.title(),
                 change: String::new(),
                 outcome: made.unmake(host, id),
             }),
+            Thing::Queue(queue) if lasting => {
+                if let Some(queue) = set_again(host, queue) {
+                    report.steps.extend(restore_queue(host, &queue, false, &mut |_| Ok(())));
+                }
+            }
             Thing::Made { .. } | Thing::Queue(_) => {}
         }
     }
+}
+
+/// A device of an earlier boot as it is now, if something set it again as we had.
+fn set_again(host: &Host, queue: ChangedQueue) -> Option<ChangedQueue> {
+    let device = queue.device.find_again(host)?;
+    let folder = QueueFolder::of(host, device.number).ok()?;
+    let mut ours = BTreeMap::new();
+    for change in &queue.changes {
+        ours.insert(&change.what, &change.after);
+    }
+    let is_ours = ours
+        .into_iter()
+        .any(|(setting, value)| folder.read(setting).is_ok_and(|reads| reads == *value));
+    is_ours.then_some(ChangedQueue { device, ..queue })
 }
 
 /// Does all steps of `reading` in reverse order and adds them to `report`.
@@ -147,7 +170,10 @@ pub(crate) fn things(entries: &[Entry]) -> Vec<Thing> {
     let mut things: Vec<Thing> = Vec::new();
     for entry in entries {
         match &entry.event {
-            Event::Started { .. } | Event::Measures { .. } => {}
+            Event::Started { .. }
+            | Event::Measures { .. }
+            | Event::Applied(_)
+            | Event::Confirmed => {}
             Event::Make(made) => {
                 things.push(Thing::Made { n: entry.n, made: made.clone(), id: None });
             }
