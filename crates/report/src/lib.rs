@@ -3,11 +3,14 @@
 //! What lives here: layout and wording. What does not: any figure that `analysis` has not computed.
 //! Data flows: [`record::Run`] and [`analysis::Analysis`] → text; nothing flows back.
 
+mod application;
 mod check;
 mod csv;
 mod document;
 mod drawing;
+mod emit;
 mod emulation;
+mod fragment;
 mod html;
 mod imported;
 mod inspection;
@@ -15,6 +18,8 @@ mod json;
 mod markdown;
 mod page;
 mod published;
+mod recommendation;
+mod run_diff;
 mod sentences;
 mod sessions;
 mod sync_card;
@@ -25,15 +30,22 @@ mod validation;
 mod watch;
 mod words;
 
+pub use application::{
+    ShownChange, ShownStatus, other_owners, setting_diff, status, status_prometheus, udev_proof,
+};
 pub use check::{Checked, checked, checked_json};
 pub use csv::csv;
 pub use document::{Document, SCHEMA, document};
 pub use drawing::{events_svg, events_terminal};
+pub use emit::{EmitFormat, emit};
 pub use emulation::{EmulatedDevice, EmulatedSecond, emulated_device, emulated_second};
+pub use fragment::fragment;
 pub use html::{PageRun, html, live_html, packed};
 pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;
+pub use recommendation::{recommendation, recommendation_json};
+pub use run_diff::{run_diff, run_diff_json};
 pub use sentences::{atomic_write, event, outcome, presets};
 pub use sync_card::{sync_card, sync_cell, sync_method};
 pub use table::{Align, Table};

@@ -10,6 +10,7 @@ mod imported;
 mod intention;
 mod loss;
 pub(crate) mod preset;
+pub(crate) mod recommendation;
 mod session;
 mod sync_card;
 mod trouble;

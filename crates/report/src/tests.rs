@@ -345,3 +345,54 @@ fn sessions_of_two_kernels_twice_each_have_a_floor() {
     assert_eq!(value["sessions"].as_array().unwrap().len(), 4);
     assert_eq!(value["together"]["levels"][1]["name"], "7.2.13");
 }
+
+#[test]
+fn a_recommendation_to_take_and_one_to_keep() {
+    let run = run(&[8]);
+    let analysis = Analysis::of(&run);
+    let text = |wish: &analysis::Wish| {
+        recommendation(&run, &analysis, &analysis::recommend(&run, &analysis, wish), 80)
+    };
+    let taken = text(&analysis::Wish::default());
+    assert!(taken.lines().all(|line| line.chars().count() <= 80), "{taken}");
+    insta::assert_snapshot!(taken);
+    let objective = Some(analysis::Metric::Fairness);
+    let kept = text(&analysis::Wish { objective, ..analysis::Wish::default() });
+    insta::assert_snapshot!(kept);
+}
+
+#[test]
+fn a_recommendation_under_conditions_and_a_limit() {
+    let run = run(&[1, 8]);
+    let analysis = Analysis::of(&run);
+    let wish = analysis::Wish { limits: vec!["p99<1ms".parse().unwrap()], ..Default::default() };
+    let found = analysis::recommend(&run, &analysis, &wish);
+    insta::assert_snapshot!(recommendation(&run, &analysis, &found, 80));
+}
+
+#[test]
+fn variables_are_written_as_the_server_reads_them() {
+    let levels = |all: &[&str]| all.iter().map(|it| RawLevel::Word((*it).to_owned())).collect();
+    let of = |workload: &str, factor: &str, all: &[&str]| {
+        let raw = RawPlan {
+            target: Some("/nowhere".to_owned()),
+            workload: Some(workload.parse().unwrap()),
+            factors: [(factor.to_owned(), levels(all))].into(),
+            ..RawPlan::default()
+        };
+        let offer = Offer { default_size: Bytes::from_gib(1), ..Offer::default() };
+        let plan = raw.resolve(&offer, &|_, _| None).unwrap();
+        fragment(&Run { plan, trials: Vec::new(), ..self::run(&[8]) }, 1)
+    };
+    let mysql = of("tpcc,server=mysql", "server.innodb_io_capacity", &["200", "2000"]).unwrap();
+    assert!(mysql.contains("[mysqld]\ninnodb_io_capacity = 2000\n"), "{mysql}");
+    let sets = ["small: innodb_io_capacity=100", "odd: innodb_io_capacity=1+log_bin=a #b"];
+    let mariadb = of("tpcc,server=mariadb", "variables", &sets).unwrap();
+    assert!(
+        mariadb.contains("[mariadb]\n") && mariadb.contains("log_bin = \"a #b\"\n"),
+        "{mariadb}"
+    );
+    let postgresql = of("tpcc,server=postgresql", "server.wal_sync_method", &["fsync", "it's"]);
+    assert!(postgresql.unwrap().contains("wal_sync_method = 'it''s'\n"));
+    assert_eq!(of("tpcc", "filesystem", &["ext4", "xfs"]), None);
+}
