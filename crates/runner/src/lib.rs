@@ -22,3 +22,4 @@ pub use sync_card::{
 };
 pub use target::Target;
 pub use world::{Measured, Session, Watcher, World};
+pub use worlds::{ApplyError, ApplyObjection, Deviation, Intended, IntendedChange, IntendedDevice};

@@ -1,5 +1,6 @@
 //! The real world: this host's storage as it is.
 
+mod application;
 mod counters;
 mod culprits;
 mod databases;
@@ -8,6 +9,9 @@ mod session;
 mod settings;
 mod stage;
 
+pub use application::{
+    ApplyError, ApplyObjection, Deviation, Intended, IntendedChange, IntendedDevice,
+};
 pub(super) use session::RealSession;
 
 use crate::{Options, Session, Watcher, World, WorldError};

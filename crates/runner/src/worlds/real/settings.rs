@@ -7,7 +7,7 @@ use plan::{Cell, Factor, Level, Offer, Refusal};
 use std::collections::{BTreeMap, btree_map::Entry};
 
 /// The kernel's setting for a factor; none for factors that are no host settings.
-fn setting(factor: &Factor) -> Option<Setting> {
+pub fn setting(factor: &Factor) -> Option<Setting> {
     Some(match factor {
         Factor::Scheduler => Setting::Scheduler,
         Factor::NrRequests => Setting::NrRequests,
@@ -184,7 +184,7 @@ pub fn refuse(target: &RealTarget, cell: &Cell) -> Option<Refusal> {
     }
 }
 
-fn refuse_on(folder: &QueueFolder, cell: &Cell) -> Option<Refusal> {
+pub fn refuse_on(folder: &QueueFolder, cell: &Cell) -> Option<Refusal> {
     let under = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
     let now = folder.read(&Setting::Scheduler).unwrap_or_default();
     let of_another = cell.host_settings().find_map(|(factor, _)| match factor {
