@@ -1,7 +1,9 @@
 //! One file for each verb.
 
+mod apply;
 mod check;
 mod compare;
+mod diff;
 mod documents;
 mod emulate;
 mod emulate_server;
@@ -12,9 +14,12 @@ mod load_client;
 mod plan;
 mod profiles;
 mod record;
+mod recommend;
 mod report;
 mod resume;
+mod reverse;
 mod runs;
+mod status;
 mod undo;
 mod validate;
 
@@ -41,6 +46,15 @@ pub enum Command {
     /// Record what a block device is asked to do, for `compare --replay`
     Record(record::RecordArgs),
     /// Restore what interrupted programs left changed
+    /// Show two runs side by side: what differs, and what that can and cannot say
+    Diff(diff::DiffArgs),
+    /// Say what to set after a comparison, why, and what it costs; or to keep what is there
+    Recommend(recommend::RecommendArgs),
+    /// Set what a run recommends: for a time, until the next reboot, or for good
+    Apply(apply::ApplyArgs),
+    /// Show what is applied, and whether it is still in force
+    Status(status::StatusArgs),
+    /// Take back what was applied, and what interrupted programs left changed
     Undo(undo::UndoArgs),
     /// Show what a storage is, how it is set, and which traps apply
     Inspect(inspect::InspectArgs),
@@ -51,6 +65,9 @@ pub enum Command {
     /// Serve an emulated device's data: started by `emulate` and `compare`, not by people
     #[command(name = ::emulate::SERVER_VERB, hide = true)]
     EmulateServer,
+    /// Take applied settings back that nobody confirmed: started by `apply`, not by people
+    #[command(hide = true)]
+    Reverse(reverse::ReverseArgs),
     /// Be a client that is a process: started by `compare`, not by people
     #[command(name = ::load::CLIENT_VERB, hide = true)]
     LoadClient,
@@ -75,11 +92,16 @@ impl Command {
             Command::Check(args) => args.run(),
             Command::Import(args) => args.run(),
             Command::Record(args) => args.run(),
+            Command::Diff(args) => args.run(),
+            Command::Recommend(args) => args.run(),
+            Command::Apply(args) => args.run(),
+            Command::Status(args) => args.run(),
             Command::Undo(args) => args.run(),
             Command::Inspect(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::Emulate(args) => args.run(),
             Command::EmulateServer => emulate_server::run(),
+            Command::Reverse(args) => args.run(),
             Command::LoadClient => load_client::run(),
             Command::Documents(args) => args.run(),
             Command::Profiles(args) => args.run(),

@@ -46,8 +46,9 @@ impl Exit {
                 "Usage error: a flag, a plan file or a target is not valid here. Nothing was changed."
             }
             Exit::Missed => {
-                "The command finished, but a threshold that you set was missed: with `--settled`, at \
-                 least one verdict is still open."
+                "The command finished, and found something amiss that you asked about: with `--settled`, at \
+                 least one verdict is still open; with `recommend --slo`, a limit is not shown to be kept; \
+                 `status` and `apply --persist`: what was applied is no longer in force."
             }
             Exit::Interrupted => {
                 "Interrupted by Ctrl-C or a signal. Settings are restored, and `spindle resume last` \

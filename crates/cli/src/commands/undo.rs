@@ -7,17 +7,27 @@ use host::{Host, UndoReport};
 /// The flags of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
+    /// Only what interrupted programs left changed: keep what `apply` set
+    #[arg(long)]
+    interrupted: bool,
     /// Print as JSON
     #[arg(long)]
     json: bool,
 }
 
 impl UndoArgs {
-    /// Puts back what runs that were cut off had changed; exit code 1 when something is left.
+    /// Puts back what runs that were cut off had changed, and what was applied; exit code 1 when
+    /// something is left.
     pub fn run(self) -> anyhow::Result<Exit> {
         let folder = host::state_folder()?;
+        let mut journals = host::pending(&folder)?;
+        if !self.interrupted {
+            journals.extend(host::take_applied(&folder)?);
+        }
+        // The latest first: what it found may be what an earlier one had set. Names begin with the time.
+        journals.sort_by(|a, b| b.path.file_name().cmp(&a.path.file_name()));
         let mut reports = Vec::new();
-        for journal in host::pending(&folder)? {
+        for journal in journals {
             reports.push(host::undo(&Host::here(), journal)?);
         }
         if self.json {
