@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod apply;
 mod check;
 mod compare;
 mod database;
+mod diff;
 mod documentation;
 mod emulate;
 mod guard;
@@ -16,6 +18,7 @@ mod page;
 mod presets;
 mod profiles;
 mod record;
+mod recommend;
 mod restore;
 mod running_server;
 mod servers;
