@@ -13,8 +13,8 @@ mod inspect;
 mod load_client;
 mod plan;
 mod profiles;
-mod record;
 mod recommend;
+mod record;
 mod report;
 mod resume;
 mod reverse;
@@ -45,7 +45,6 @@ pub enum Command {
     Import(import::ImportArgs),
     /// Record what a block device is asked to do, for `compare --replay`
     Record(record::RecordArgs),
-    /// Restore what interrupted programs left changed
     /// Show two runs side by side: what differs, and what that can and cannot say
     Diff(diff::DiffArgs),
     /// Say what to set after a comparison, why, and what it costs; or to keep what is there

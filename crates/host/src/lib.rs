@@ -64,8 +64,8 @@ mod ublk_device;
 mod ublk_removal;
 mod udev;
 mod undo;
-mod watch;
 mod waiting;
+mod watch;
 
 pub use application::{Application, KeptSetting};
 pub use applied::{AppliedJournal, Standing, StandingOf, StandingState, applied, take_applied};
@@ -124,5 +124,5 @@ pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
 pub use ublk_device::UblkDevice;
 pub use udev::{DeviceKey, KeyedSettings, NoKey, UdevProof, udev_rule};
 pub use undo::{Step, UndoReport, undo};
-pub use watch::{BackgroundWatch, SeenWrite, SettingWrite, Watch, Writer};
 pub use waiting::Waiting;
+pub use watch::{BackgroundWatch, SeenWrite, SettingWrite, Watch, Writer};

@@ -315,6 +315,9 @@ impl About<'_> {
         ));
         notes.extend(match environment.world {
             WorldKind::Real => None,
+            WorldKind::Imported => Some(
+                "Another program made these figures: what it did not print is not known.".to_owned(),
+            ),
             WorldKind::Emulated => Some(
                 "The device is a model, paced in real time: measure on the device itself before you set \
                  anything there."
