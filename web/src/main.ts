@@ -111,7 +111,7 @@ async function follow(documents: Document[]): Promise<void> {
       have = waiting[0]?.trials.length ?? have;
       const complete = waiting[0]?.complete ?? false;
       status.textContent = complete ? "The run is complete." : `Live: ${have} trials so far.`;
-      // Whoever uses a control would lose it.
+      // A reader who uses a control would lose it.
       if (document.querySelector("main")?.contains(document.activeElement)) status.append(" ", newer);
       else update();
       if (complete) return;

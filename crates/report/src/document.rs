@@ -6,11 +6,13 @@
 
 mod cells;
 mod course;
+mod published;
 
-use crate::{imported, published, sentences, terminal, words};
+use crate::{imported, sentences, terminal, words};
 use analysis::{Analysis, FindingKind, decide, findings};
 use cells::{Cell, Condition};
 use course::{Course, Requests, TrialPoint};
+use published::Published;
 use record::{EventKind, EventLog, Run, RunState, WorldKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -112,24 +114,6 @@ pub struct Counter {
     pub meaning: String,
 }
 
-/// A figure that others published.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Published {
-    /// The cell of ours, by its index.
-    pub cell: usize,
-    /// What is given.
-    pub figure: String,
-    /// The least that was published.
-    pub low: f64,
-    /// The most.
-    pub high: f64,
-    /// Ours, if it was measured.
-    pub ours: Option<f64>,
-    /// Who published it.
-    pub source: String,
-}
-
 /// The document of a run; of one with several sessions, the first's.
 pub fn document(run: &Run, analysis: &Analysis) -> Document {
     let environment = &run.environment;
@@ -188,7 +172,7 @@ pub fn document(run: &Run, analysis: &Analysis) -> Document {
         counters,
         trials: course::trials(run),
         courses,
-        published: published::figures(run, analysis),
+        published: published::published(run, analysis),
         requests: Vec::new(),
     }
 }

@@ -50,7 +50,7 @@ fn page(runs: &[PageRun], live: &str, policy: &str) -> io::Result<String> {
     let data = packed(runs)?;
     let names: Vec<&str> = runs.iter().map(|it| it.run.name.as_str()).collect();
     let title = escaped(&names.join(" and "));
-    // For whoever has no scripts, and for programs that index.
+    // For browsers without scripts, and for programs that index.
     let text: Vec<String> = runs.iter().map(|it| escaped(&markdown(it.run, it.analysis))).collect();
     let text = text.join("\n\n");
     Ok(format!(

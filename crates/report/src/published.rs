@@ -7,14 +7,14 @@ use record::Run;
 use std::collections::BTreeMap;
 
 /// Every cell of the analysis.
-fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
+pub(crate) fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     analysis.groups.iter().flat_map(|group| {
         std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary))
     })
 }
 
 /// A cell's figure under the name that a plan file gives it.
-fn figure(summary: &CellSummary, name: &str) -> Option<f64> {
+pub(crate) fn figure(summary: &CellSummary, name: &str) -> Option<f64> {
     match name {
         OPERATIONS => summary.throughput.as_ref().map(|throughput| throughput.mean),
         name => match counters::lookup(name) {
@@ -69,30 +69,6 @@ pub(crate) fn published(run: &Run, analysis: &Analysis) -> Option<Table> {
         }
     }
     Some(table)
-}
-
-/// The same as data.
-pub(crate) fn figures(run: &Run, analysis: &Analysis) -> Vec<crate::document::Published> {
-    let all = run
-        .plan
-        .published
-        .iter()
-        .flat_map(|published| summaries(analysis).map(move |summary| (published, summary)));
-    let of_cell = all.filter(|(published, summary)| {
-        let cell = &run.plan.cells[summary.cell];
-        let whole = cell.level(&Factor::Without).is_none_or(|Level(word)| word == "nothing");
-        published.is_of(cell) && whole
-    });
-    of_cell
-        .map(|(published, summary)| crate::document::Published {
-            cell: summary.cell,
-            figure: published.figure.clone(),
-            low: published.low,
-            high: published.high,
-            ours: figure(summary, &published.figure),
-            source: published.source.clone(),
-        })
-        .collect()
 }
 
 fn range(published: &Published) -> String {

@@ -28,7 +28,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let pairs = means[..third].iter().zip(&means[means.len() - third..]);
     let estimate = Estimate::of(&pairs.map(|(first, last)| last - first).collect::<Vec<_>>())?;
     let sure = estimate.mean.abs() > estimate.half_width(ALPHA);
-    (sure && estimate.mean.exp_m1().abs() > CHANGE && goes_one_way(&means)).then(|| Found {
+    (sure && estimate.mean.exp_m1().abs() > CHANGE && has_direction(&means)).then(|| Found {
         cells: summaries(analysis).map(|summary| summary.cell).collect(),
         evidence: Evidence::RoundsDiffer { change: estimate.mean.exp_m1() },
         check: Check { change: Change::LongerWarmup, expect: Expectation::EvidenceVanishes },
@@ -37,7 +37,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
 
 /// Whether rounds follow a direction: Kendall's tau beyond one half. A single jump of a noisy host has a
 /// smaller one.
-fn goes_one_way(means: &[f64]) -> bool {
+fn has_direction(means: &[f64]) -> bool {
     let mut sum = 0.0;
     for (place, a) in means.iter().enumerate() {
         for b in &means[place + 1..] {

@@ -112,7 +112,8 @@ impl ReportArgs {
             .collect();
         let html = report::html(&pages)?;
         if file == Path::new("-") {
-            return Ok(say::result(&html)?);
+            say::result(&html)?;
+            return Ok(());
         }
         std::fs::write(file, html).with_context(|| format!("cannot write {}", file.display()))?;
         say::note(&format!("wrote {}", file.display()));
