@@ -38,6 +38,8 @@ fn a_right_finding_is_confirmed() {
     let run = run.to_str().unwrap();
     place.run(&[&SERIALISED[..], &[run]].concat()).expect(0);
     let report = place.run(&["report", run]).expect(0).out;
+    // Lines are broken at 80 columns.
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(report.contains("in the scheduler") && report.contains("spindle check"), "{report}");
     let planned = outcomes(&place, &["check", run, "--dry-run", "--json"]);
     assert!(planned.iter().all(|(_, outcome)| outcome == "planned"), "{planned:?}");

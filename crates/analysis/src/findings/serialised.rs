@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 /// The clients must be this many times as many for their growth to be told.
 const CLIENTS: f64 = 4.0;
-/// Throughput that grows by less than this share of the clients' growth does not scale.
-const GROWTH: f64 = 0.1;
+/// Throughput that grows by less than this factor is no more to anybody who added clients.
+const GROWTH: f64 = 1.25;
 /// With fewer requests in flight on average, one at a time reaches the queue.
 const ALONE: f64 = 1.5;
 /// A cell that makes so many times the throughput with the same clients shows that the device can.
@@ -40,8 +40,7 @@ fn growth(run: &Run, analysis: &Analysis, most: &CellSummary) -> Option<(f64, f6
     let times = clients(run, most)? / clients(run, fewest)?;
     let (more, less) = (most.throughput?.mean, fewest.throughput?.mean);
     let growth = more / less;
-    (times >= CLIENTS && less > 0.0 && growth - 1.0 <= GROWTH * (times - 1.0))
-        .then_some((times, growth))
+    (times >= CLIENTS && less > 0.0 && growth <= GROWTH).then_some((times, growth))
 }
 
 fn check(layer: Layer) -> Check {
