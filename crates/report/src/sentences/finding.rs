@@ -115,7 +115,7 @@ fn statement(kind: FindingKind, evidence: Evidence, cells: &str) -> String {
                 .to_owned()
         }
         FindingKind::Unexplained => {
-            format!("Why {cells} differs from the baseline, nothing that was counted says.")
+            format!("No counter says what makes the difference between {cells} and the baseline.")
         }
         FindingKind::Unsteady => format!(
             "Under {cells} trials had not settled when measuring began: the figures depend on how \

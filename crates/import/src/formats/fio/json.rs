@@ -70,6 +70,9 @@ struct Part<'a> {
     begins: Vec<u64>,
 }
 
+/// Fewer samples of the bandwidth have a mean in name only.
+const MIN_BANDWIDTH_SAMPLES: f64 = 10.0;
+
 impl Part<'_> {
     /// fio 2 has KiB and µs without saying so; fio 3 says.
     fn is_old(&self) -> bool {
@@ -176,6 +179,10 @@ impl Part<'_> {
         let Some(bandwidth) = output.figure(subject, &Quantity::Bandwidth).cloned() else { return };
         let line = |name: &str| self.line_after(at, &format!("\"{name}\""), 0);
         let kib = bandwidth.value / 1024.0;
+        // fio takes a sample each half second: the mean of a few says nothing against the whole.
+        if group.number("bw_samples").is_some_and(|samples| samples < MIN_BANDWIDTH_SAMPLES) {
+            return;
+        }
         if let Some(mean) = group.number("bw_mean")
             && mean > 0.0
             // Samples of the last second may be missing.
