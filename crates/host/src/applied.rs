@@ -6,7 +6,7 @@ use crate::{
     active_profile,
     error::io_error,
     is_as_written,
-    journal::{APPLIED, Journal},
+    journal::{APPLIED, Journal, latest_first},
     undo::{Thing, things},
 };
 use rustix::fs::{FlockOperation, flock};
@@ -202,6 +202,7 @@ pub fn take_applied(folder: &Path) -> Result<Vec<PendingJournal>> {
     for path in files(folder) {
         all.extend(take(&path)?);
     }
+    latest_first(&mut all);
     Ok(all)
 }
 

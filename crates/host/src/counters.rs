@@ -137,7 +137,7 @@ impl Sampler {
         let kib = |name: &str| Bytes::from_kib(value(&vmstat, name).unwrap_or(0));
         let (own_user, own_system) = processor::own_time();
         Counters {
-            at: processor::now(),
+            at: crate::monotonic_now(),
             device,
             devices,
             cpu,

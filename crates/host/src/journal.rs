@@ -166,7 +166,7 @@ impl Journal {
         let mut journal = Journal { path: draft.clone(), file, entries: Vec::new() };
         let boot_id = boot_id(host);
         let command = command.to_owned();
-        let at = crate::kernel_log_now();
+        let at = crate::monotonic_now();
         journal.append(Event::Started { version: VERSION, boot_id, pid, command, at })?;
         fs::rename(&draft, &path).map_err(io_error("rename", &draft))?;
         sync_folder(folder)?;
@@ -325,12 +325,10 @@ pub struct PendingJournal {
     pub(crate) _lock: File,
 }
 
-/// The journals in `folder` whose processes have ended, the latest first: in this order they must be
-/// undone, because what a later one found may be what an earlier one had set. Those of earlier boots,
-/// whose settings are gone, come last. The clock of the day may have been set meanwhile.
+/// The journals in `folder` whose processes have ended, in the order in which they must be undone.
 pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut found = Vec::new();
-    for name in crate::tree::names(folder).into_iter().rev() {
+    for name in crate::tree::names(folder) {
         let path = folder.join(&name);
         if path.extension().is_some_and(|it| it == "journal")
             && let Some(journal) = take_over(&Host::here(), &path)?
@@ -338,9 +336,19 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
             found.push(journal);
         }
     }
-    let boot = boot_id(&Host::here());
-    found.sort_by_key(|journal| Reverse(journal.reading.begun_in(&boot)));
+    latest_first(&mut found);
     Ok(found)
+}
+
+/// Puts journals into the order in which they must be undone: the latest first, because what a later one
+/// found may be what an earlier one had set. Those of earlier boots come last, by the clock of the day,
+/// which their names begin with; within this boot somebody may have set that clock.
+pub fn latest_first(journals: &mut [PendingJournal]) {
+    let boot = boot_id(&Host::here());
+    journals.sort_by_cached_key(|journal| {
+        let name = journal.path.file_name().map(ToOwned::to_owned);
+        Reverse((journal.reading.begun_in(&boot), name))
+    });
 }
 
 /// The journals in `folder` whose processes live, but for `own`: where they are and what they say so far.
@@ -460,6 +468,34 @@ mod tests {
         let reading = Reading::of(&bytes());
         assert_eq!(reading.entries, entries());
         assert_eq!(reading.damage, []);
+    }
+
+    #[test]
+    fn journals_are_undone_from_the_latest_whatever_the_clock_of_the_day_was() {
+        let boot = boot_id(&Host::here());
+        let journal = |name: &str, boot: &str, at: u64| {
+            let event = Event::Started {
+                version: VERSION,
+                boot_id: boot.to_owned(),
+                pid: 7,
+                command: "spindle compare".into(),
+                at: Nanos::from_secs(at),
+            };
+            let entries = vec![Entry { n: 0, at_unix_s: 1, event }];
+            let reading = Reading { entries, damage: Vec::new() };
+            let _lock = File::open("/dev/null").unwrap();
+            PendingJournal { path: PathBuf::from(name), reading, _lock }
+        };
+        // The second of this boot began after the clock of the day was set back.
+        let mut all = [
+            journal("500-7.journal", &boot, 10),
+            journal("600-7.journal", "another boot", 90),
+            journal("100-7.journal", &boot, 20),
+            journal("700-7.journal", "another boot", 80),
+        ];
+        latest_first(&mut all);
+        let names: Vec<_> = all.iter().map(|it| it.path.to_str().unwrap()).collect();
+        assert_eq!(names, ["100-7.journal", "500-7.journal", "700-7.journal", "600-7.journal"]);
     }
 
     #[test]

@@ -27,12 +27,6 @@ pub fn kernel_said(since: Nanos, devices: &[String]) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(LINES))
 }
 
-/// The moment of CLOCK_MONOTONIC that it is now: the clock of the log's lines.
-pub fn kernel_log_now() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Nanos::from_secs(now.tv_sec as u64) + Nanos(now.tv_nsec as u64)
-}
-
 /// All records that the log holds.
 fn records(mut log: File) -> Vec<String> {
     let mut records = Vec::new();

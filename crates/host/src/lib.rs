@@ -14,6 +14,7 @@ mod cgroup;
 mod chain;
 mod changes;
 mod claim;
+mod clock;
 mod counters;
 mod device;
 mod direct_io;
@@ -76,6 +77,7 @@ pub use block_trace::BlockTrace;
 pub use cgroup::{CgroupVersion, GroupLimits, PAGE_CACHE_BOUND_MIN, PageCacheBound};
 pub use chain::{Chain, Filesystem, Layer, LayerKind, NoDevice, Role, TargetKind};
 pub use changes::{Applied, Changes, Drift};
+pub use clock::monotonic_now;
 pub use counters::{
     Counters, CpuShares, CpuTicks, DeviceCounters, Memory, Pressure, Rates, Requests, Sampler,
 };
@@ -88,9 +90,10 @@ pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clea
 pub use identity::Identity;
 pub use inspection::Inspection;
 pub use journal::{
-    Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, pending, state_folder,
+    Change, Damage, Entry, Event, PendingJournal, Problem, Reading, Snapshot, latest_first,
+    pending, state_folder,
 };
-pub use kernel_log::{kernel_log_now, kernel_said};
+pub use kernel_log::kernel_said;
 pub use lasting::{RULES_FOLDER, RuleComplaint, rule_path, verify_rule};
 pub use lasting_file::is_as_written;
 pub use loop_device::{LoopDevice, LoopOptions};

@@ -99,7 +99,7 @@ pub fn probe(
     let before = sectors();
     let mut buffer = Aligned::new();
     // Different places every time: what was read before may be cached below.
-    let mut stream = Stream::new(u64::from(std::process::id()) ^ clock_bits(), "probe");
+    let mut stream = Stream::new(u64::from(std::process::id()) ^ crate::monotonic_now().0, "probe");
     let mut times = Vec::new();
     let begun = Instant::now();
     while begun.elapsed() < time && times.len() < READS_MAX {
@@ -161,11 +161,6 @@ fn judge(mut times: Vec<Nanos>, device_share: Option<f64>) -> Probe {
         us(p99)
     );
     Probe { medium, evidence, reads: times.len() as u64, p10, median, p99, device_share }
-}
-
-fn clock_bits() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    (now.tv_sec as u64) << 30 ^ now.tv_nsec as u64
 }
 
 /// A page for direct reads.

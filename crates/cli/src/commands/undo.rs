@@ -24,8 +24,7 @@ impl UndoArgs {
         if !self.interrupted {
             journals.extend(host::take_applied(&folder)?);
         }
-        // The latest first: what it found may be what an earlier one had set. Names begin with the time.
-        journals.sort_by(|a, b| b.path.file_name().cmp(&a.path.file_name()));
+        host::latest_first(&mut journals);
         let mut reports = Vec::new();
         for journal in journals {
             reports.push(host::undo(&Host::here(), journal)?);

@@ -48,12 +48,6 @@ impl CpuTicks {
     }
 }
 
-/// The monotonic clock.
-pub(super) fn now() -> Nanos {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
-}
-
 /// CPU time of this process and of its ended children: user mode, kernel.
 pub(super) fn own_time() -> (Nanos, Nanos) {
     let of = |who: libc::c_int| {

@@ -276,7 +276,7 @@ impl Session for RealSession<'_> {
             return self.measure_database(trial, stop, watcher);
         }
         let (workload, engine) = plan.workload_of(self.cell(trial)).map_err(WorldError::trial)?;
-        let began = host::kernel_log_now();
+        let began = host::monotonic_now();
         let stage = self.stage()?;
         let devices = stage.devices();
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, began, stop))?;
