@@ -1,12 +1,17 @@
 //! `spindle record`: what a device is asked to do, and everything put back.
 
-use crate::machine::{Place, has_loop_devices};
+use crate::machine::{Loop, Place, has_loop_devices};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use skipped::{Need, skip};
 use std::{
     fs::File,
     io::Write,
-    os::unix::fs::{FileExt, OpenOptionsExt},
-    process::Stdio,
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, OpenOptionsExt},
+    },
+    path::Path,
+    process::{Child, Stdio},
     time::Duration,
 };
 
@@ -20,13 +25,31 @@ fn has_tracing() -> bool {
     has_tracefs && has_loop_devices()
 }
 
-/// Instances of ours in tracefs.
+/// Instances of ours in tracefs, which need not be mounted anywhere.
 fn instances() -> Vec<String> {
-    let entries = std::fs::read_dir("/sys/kernel/tracing/instances").into_iter().flatten();
-    entries
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC).unwrap();
+    fsconfig_create(&context).unwrap();
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    let mount = fsmount(&context, flags, MountAttrFlags::empty()).unwrap();
+    let folder = format!("/proc/self/fd/{}/instances", mount.as_raw_fd());
+    std::fs::read_dir(folder)
+        .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
         .filter(|name| name.starts_with("spindle-"))
         .collect()
+}
+
+/// Starts to record a device, and waits until it has begun.
+fn recording(place: &Place, device: &Loop, file: &Path, more: &[&str]) -> Child {
+    let node = device.node.to_str().unwrap();
+    let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
+    let mut command = place.spindle(&[&words[..], more].concat());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while instances().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child
 }
 
 /// A buffer at an address that direct I/O takes.
@@ -44,14 +67,7 @@ fn the_same_requests_in_the_same_order_as_they_were_made() {
     let place = Place::alone();
     let device = place.loop_device("disk", 16);
     let file = place.path().join("t.blktrace");
-    let node = device.node.to_str().unwrap();
-    let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
-    let mut child =
-        place.spindle(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while instances().is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut child = recording(&place, &device, &file, &[]);
     // The events are switched on last.
     std::thread::sleep(Duration::from_millis(500));
     let direct = File::options()
@@ -114,15 +130,7 @@ fn what_does_not_fit_the_buffers_is_counted() {
     let place = Place::alone();
     let device = place.loop_device("disk", 16);
     let file = place.path().join("t.blktrace");
-    let node = device.node.to_str().unwrap();
-    let words =
-        ["record", node, "--for", "20s", "--buffer", "64K", "--output", file.to_str().unwrap()];
-    let mut child =
-        place.spindle(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while instances().is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut child = recording(&place, &device, &file, &["--buffer", "64K"]);
     std::thread::sleep(Duration::from_millis(500));
     // A program that is stopped reads nothing: the buffers run over.
     let signal = |name: &str, pid: u32| {
@@ -163,14 +171,7 @@ fn killed_it_leaves_an_instance_that_undo_removes() {
     let place = Place::alone();
     let device = place.loop_device("disk", 16);
     let file = place.path().join("t.blktrace");
-    let node = device.node.to_str().unwrap();
-    let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
-    let mut child =
-        place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while instances().is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut child = recording(&place, &device, &file, &[]);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(instances().len(), 1);

@@ -1,31 +1,23 @@
-//! Block events of one disk, through the kernel's tracepoints in a tracefs instance of its own: what others
+//! Block events of one disk, through the kernel's tracepoints in an instance of their own: what others
 //! trace meanwhile is not touched, and nothing has to be installed.
 //!
 //! Documented: Documentation/trace/ftrace.rst ("instances"), Documentation/trace/events.rst (filters).
 
 use crate::{
-    BlockDevice, Changes, DeviceKind, DeviceNumber, Error, Host, Made, Result, error::io_error,
-    mounts::mounts,
+    BlockDevice, Changes, DeviceKind, DeviceNumber, Error, Result, error::io_error,
+    trace_instance::TraceInstance,
 };
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::OFlags,
-    mount::{MountFlags, mount},
 };
 use std::{
     fs::{self, File, OpenOptions},
     io::{ErrorKind, Read},
     os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
     time::Duration,
 };
 use units::Bytes;
-
-/// Where tracefs is mounted.
-const TRACEFS: &str = "/sys/kernel/tracing";
-
-/// What the names of our instances begin with.
-pub(crate) const INSTANCE_PREFIX: &str = "spindle-";
 
 /// The events of a request's life: a task hands it over, it goes to the driver, it ends. Devices that have
 /// requests report the end of those, others that of bios.
@@ -35,7 +27,7 @@ const EVENTS: [&str; 4] =
 /// A trace that goes on.
 #[derive(Debug)]
 pub struct BlockTrace {
-    folder: PathBuf,
+    instance: TraceInstance,
     entry: u64,
     pipe: File,
     /// The disk whose events are recorded.
@@ -46,84 +38,47 @@ impl Changes {
     /// Begins to trace a device: events of the disk and all of its partitions, because the kernel names
     /// either. `buffer` is for each CPU; what does not fit is counted as lost.
     pub fn trace_block(&mut self, device: &BlockDevice, buffer: Bytes) -> Result<BlockTrace> {
-        let host = self.host().clone();
-        self.mount_tracefs(&host)?;
-        let name = format!("{INSTANCE_PREFIX}{}-{}", std::process::id(), self.next_entry());
-        let folder = host.path(TRACEFS).join("instances").join(name);
-        let entry = self.announce(Made::TraceInstance { path: folder.clone() })?;
-        match self.begin_trace(&host, device, buffer, &folder) {
-            Ok((pipe, disk)) => Ok(BlockTrace { folder, entry, pipe, disk }),
+        let disk = match device.kind {
+            DeviceKind::Partition { disk, .. } => BlockDevice::read(self.host(), disk)?,
+            _ => device.clone(),
+        };
+        let (instance, entry) = self.trace_instance()?;
+        match begin(&instance, &disk, buffer) {
+            Ok(pipe) => Ok(BlockTrace { instance, entry, pipe, disk: disk.number }),
             Err(error) => {
                 self.unmake(entry)?;
                 Err(error)
             }
         }
     }
+}
 
-    fn begin_trace(
-        &mut self,
-        host: &Host,
-        device: &BlockDevice,
-        buffer: Bytes,
-        folder: &Path,
-    ) -> Result<(File, DeviceNumber)> {
-        fs::create_dir(folder).map_err(io_error("make the tracing instance", folder))?;
-        let disk = match device.kind {
-            DeviceKind::Partition { disk, .. } => BlockDevice::read(host, disk)?,
-            _ => device.clone(),
-        };
-        let filter = filter(&disk);
-        let write = |file: &str, text: &str| {
-            let path = folder.join(file);
-            fs::write(&path, text).map_err(io_error("write", &path))
-        };
-        write("trace_clock", "mono")?;
-        write("buffer_size_kb", &(buffer.0 / 1024).max(64).to_string())?;
-        for event in EVENTS {
-            let events = format!("events/block/{event}");
-            if !folder.join(&events).exists() {
-                return Err(Error::Unsupported {
-                    what: "recording block events".to_owned(),
-                    why: format!("this kernel has no tracepoint {event}"),
-                    next: "it needs CONFIG_BLK_DEV_IO_TRACE, or CONFIG_TRACEPOINTS with events"
-                        .to_owned(),
-                });
-            }
-            write(&format!("{events}/filter"), &filter)?;
-        }
-        let path = folder.join("trace_pipe");
-        let pipe = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlags::NONBLOCK.bits() as i32)
-            .open(&path)
-            .map_err(io_error("open", &path))?;
-        for event in EVENTS {
-            write(&format!("events/block/{event}/enable"), "1")?;
-        }
-        Ok((pipe, disk.number))
-    }
-
-    fn mount_tracefs(&mut self, host: &Host) -> Result<()> {
-        let point = host.path(TRACEFS);
-        if point.join("instances").exists() {
-            return Ok(());
-        }
-        if !point.exists() {
+fn begin(instance: &TraceInstance, disk: &BlockDevice, buffer: Bytes) -> Result<File> {
+    let filter = filter(disk);
+    instance.set("trace_clock", "mono")?;
+    instance.set("buffer_size_kb", &(buffer.0 / 1024).max(64).to_string())?;
+    for event in EVENTS {
+        let events = format!("events/block/{event}");
+        if !instance.path().join(&events).exists() {
             return Err(Error::Unsupported {
                 what: "recording block events".to_owned(),
-                why: format!("there is no {}: this kernel has no tracing", point.display()),
-                next: "record with blktrace on a kernel that has it".to_owned(),
+                why: format!("this kernel has no tracepoint {event}"),
+                next: "it needs CONFIG_BLK_DEV_IO_TRACE, or CONFIG_TRACEPOINTS with events"
+                    .to_owned(),
             });
         }
-        let source = PathBuf::from("tracefs");
-        let entry = self.announce(Made::Mount { point: point.clone(), source })?;
-        if let Err(error) = mount("tracefs", &point, "tracefs", MountFlags::empty(), None) {
-            self.gone(entry)?;
-            return Err(io_error("mount tracefs on", &point)(error.into()));
-        }
-        debug_assert!(mounts(host).is_ok_and(|all| all.iter().any(|it| it.point == point)));
-        Ok(())
+        instance.set(&format!("{events}/filter"), &filter)?;
     }
+    let path = instance.path().join("trace_pipe");
+    let pipe = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32)
+        .open(&path)
+        .map_err(io_error("open", &path))?;
+    for event in EVENTS {
+        instance.set(&format!("events/block/{event}/enable"), "1")?;
+    }
+    Ok(pipe)
 }
 
 /// The kernel's own number of a device, 20 bits of which are the minor.
@@ -145,7 +100,7 @@ fn filter(disk: &BlockDevice) -> String {
 impl BlockTrace {
     /// Waits for events, up to a time, and reads what is there: lines of text, the last one perhaps cut.
     pub fn read(&mut self, buffer: &mut [u8], patience: Duration) -> Result<usize> {
-        let fail = |source| io_error("read", &self.folder.join("trace_pipe"))(source);
+        let fail = |source| io_error("read", self.instance.path().join("trace_pipe"))(source);
         let wait = Timespec {
             tv_sec: patience.as_secs() as i64,
             tv_nsec: i64::from(patience.subsec_nanos()),
@@ -168,13 +123,12 @@ impl BlockTrace {
 
     /// Makes no more events; what is in the buffers can still be read.
     pub fn stop(&self) -> Result<()> {
-        let path = self.folder.join("tracing_on");
-        fs::write(&path, "0").map_err(io_error("write", &path))
+        self.instance.set("tracing_on", "0")
     }
 
     /// Events that did not fit the buffers.
     pub fn lost(&self) -> Result<u64> {
-        let folder = self.folder.join("per_cpu");
+        let folder = self.instance.path().join("per_cpu");
         let entries = fs::read_dir(&folder).map_err(io_error("list", &folder))?;
         let mut lost = 0;
         for entry in entries.flatten() {

@@ -99,14 +99,8 @@ pub enum Made {
         /// What the process is, for people.
         name: String,
     },
-    /// A folder of events of our own in tracefs.
+    /// An instance of the kernel's tracing; it may be reached through a mount that nobody else has.
     TraceInstance {
-        /// Its folder.
-        path: PathBuf,
-    },
-    /// An instance of the kernel's tracing that records which processes begin; it may be reached through a
-    /// mount that nobody else has.
-    ProcessRecord {
         /// Its name, which nobody else would give.
         name: String,
     },
@@ -184,8 +178,7 @@ impl Made {
                 "ublk device {} of process {pid} ({name})",
                 ublk_removal::node(*index).display()
             ),
-            Made::TraceInstance { path } => format!("tracing instance {}", path.display()),
-            Made::ProcessRecord { name } => format!("tracing instance {name}"),
+            Made::TraceInstance { name } => format!("tracing instance {name}"),
             Made::Parameter { path, before, set } => {
                 format!("parameter {} ({set}, was {before})", path.display())
             }
@@ -232,8 +225,7 @@ impl Made {
                 let started_ticks = *started_ticks;
                 ublk_removal::unmake(host, ublk_removal::Known { index, token, pid, started_ticks })
             }
-            Made::TraceInstance { path } => remove_trace(path),
-            Made::ProcessRecord { name } => trace_instance::remove(host, name),
+            Made::TraceInstance { name } => trace_instance::remove(host, name),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
             Made::LastingFile { path, text } => lasting_file::remove_file(host, path, text),
             Made::ActiveProfile { before, set } => lasting_file::restore_profile(host, before, set),
@@ -394,25 +386,6 @@ fn remove_group(path: &Path) -> Outcome {
                 }
                 sleep(Duration::from_millis(10));
             }
-        }
-    }
-}
-
-/// An instance goes once nobody reads it.
-fn remove_trace(path: &Path) -> Outcome {
-    if !path.exists() {
-        return Outcome::AlreadyRight;
-    }
-    let begun = Instant::now();
-    // Events that go on would only fill its buffers.
-    let _gone_is_fine = fs::write(path.join("tracing_on"), "0");
-    loop {
-        match fs::remove_dir(path) {
-            Ok(()) => return Outcome::Done,
-            Err(error) if begun.elapsed() > PATIENCE => {
-                return Outcome::failed(format!("cannot remove: {error}"));
-            }
-            Err(_) => sleep(Duration::from_millis(20)),
         }
     }
 }

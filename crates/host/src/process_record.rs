@@ -3,11 +3,7 @@
 //!
 //! A ring buffer of our own (a tracing instance) that nobody reads until something is asked of it.
 
-use crate::{
-    Changes, Made, ProcessName, Result,
-    error::io_error,
-    trace_instance::{TraceFolder, trace_folder},
-};
+use crate::{Changes, ProcessName, Result, error::io_error, trace_instance::TraceInstance};
 use std::fs;
 
 /// Of each processor: enough for a thousand processes.
@@ -19,8 +15,7 @@ const EVENTS: [&str; 2] = ["sched/sched_process_fork", "sched/sched_process_exec
 /// A record that is being made, until the changes that it is one of are undone.
 #[derive(Debug)]
 pub struct ProcessRecord {
-    folder: TraceFolder,
-    name: String,
+    instance: TraceInstance,
 }
 
 /// What the record has of one process.
@@ -35,10 +30,8 @@ pub(crate) struct Begun {
 impl Changes {
     /// Begins to record processes; the record ends with these changes.
     pub fn record_processes(&mut self) -> Result<ProcessRecord> {
-        let folder = trace_folder(self.host())?;
-        let name = format!("spindle-{}-{}", std::process::id(), self.next_entry());
-        let entry = self.announce(Made::ProcessRecord { name: name.clone() })?;
-        let record = ProcessRecord { folder, name };
+        let (instance, entry) = self.trace_instance()?;
+        let record = ProcessRecord { instance };
         match record.begin() {
             Ok(()) => Ok(record),
             Err(error) => {
@@ -51,22 +44,16 @@ impl Changes {
 
 impl ProcessRecord {
     fn begin(&self) -> Result<()> {
-        let path = self.folder.instance(&self.name);
-        fs::create_dir(&path).map_err(io_error("create", &path))?;
-        let write = |file: &str, text: &str| {
-            let file = path.join(file);
-            fs::write(&file, text).map_err(io_error("set", &file))
-        };
-        write("buffer_size_kb", &BUFFER_KIB.to_string())?;
+        self.instance.set("buffer_size_kb", &BUFFER_KIB.to_string())?;
         for event in EVENTS {
-            write(&format!("events/{event}/enable"), "1")?;
+            self.instance.set(&format!("events/{event}/enable"), "1")?;
         }
         Ok(())
     }
 
     /// What was recorded of a process, if it began since the record did.
     pub(crate) fn process(&self, pid: u32) -> Result<Begun> {
-        let path = self.folder.instance(&self.name).join("trace");
+        let path = self.instance.path().join("trace");
         let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
         Ok(begun(&text, pid))
     }

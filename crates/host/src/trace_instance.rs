@@ -1,6 +1,6 @@
 //! The kernel's tracing: where it is, and an instance of our own in it.
 
-use crate::{Error, Host, Outcome, Result, mounts::mounts};
+use crate::{Changes, Error, Host, Made, Outcome, Result, error::io_error, mounts::mounts};
 use rustix::{
     fd::OwnedFd,
     mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen},
@@ -13,22 +13,60 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// An instance of tracing: events, filters and buffers of our own. It goes with the changes that it is
+/// one of.
+#[derive(Debug)]
+pub(crate) struct TraceInstance {
+    folder: TraceFolder,
+    name: String,
+}
+
+impl Changes {
+    /// Makes an instance, and gives the entry that announced it.
+    pub(crate) fn trace_instance(&mut self) -> Result<(TraceInstance, u64)> {
+        let folder = trace_folder(self.host())?;
+        let name = format!("spindle-{}-{}", std::process::id(), self.next_entry());
+        let entry = self.announce(Made::TraceInstance { name: name.clone() })?;
+        let instance = TraceInstance { folder, name };
+        let path = instance.path();
+        match fs::create_dir(&path).map_err(io_error("make the tracing instance", &path)) {
+            Ok(()) => Ok((instance, entry)),
+            Err(error) => {
+                self.unmake(entry)?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl TraceInstance {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.instance(&self.name)
+    }
+
+    /// Writes one of its files.
+    pub(crate) fn set(&self, file: &str, text: &str) -> Result<()> {
+        let path = self.path().join(file);
+        fs::write(&path, text).map_err(io_error("write", &path))
+    }
+}
+
 /// Where the files of tracing are.
 #[derive(Debug)]
-pub(crate) struct TraceFolder {
+struct TraceFolder {
     path: PathBuf,
     /// Of a mount of our own that nobody else sees and that goes with this process.
     _mount: Option<OwnedFd>,
 }
 
 impl TraceFolder {
-    pub(crate) fn instance(&self, name: &str) -> PathBuf {
+    fn instance(&self, name: &str) -> PathBuf {
         self.path.join("instances").join(name)
     }
 }
 
 /// Where tracefs is mounted; else a mount of our own, which appears nowhere.
-pub(crate) fn trace_folder(host: &Host) -> Result<TraceFolder> {
+fn trace_folder(host: &Host) -> Result<TraceFolder> {
     let mounted = mounts(host)?.into_iter().rfind(|mount| mount.kind == "tracefs");
     if let Some(mount) = mounted {
         return Ok(TraceFolder { path: host.path(mount.point), _mount: None });
@@ -54,6 +92,8 @@ pub(crate) fn remove(host: &Host, name: &str) -> Outcome {
         Err(error) => return Outcome::failed(error.to_string()),
     };
     let path = folder.instance(name);
+    // Events that go on would only fill its buffers; where it is gone there is nothing to stop.
+    let _gone_is_fine = fs::write(path.join("tracing_on"), "0");
     let begun = Instant::now();
     loop {
         match fs::remove_dir(&path) {
