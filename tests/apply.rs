@@ -24,6 +24,14 @@ fn device(place: &Place) -> Loop {
     device
 }
 
+/// A place with such a device; none where this machine has no loop devices.
+fn ready() -> Option<(Place, Loop)> {
+    has_loop_devices().then(Place::new).map(|place| {
+        let device = device(&place);
+        (place, device)
+    })
+}
+
 /// A run on the device, in the folder of runs, in which `best` is better than all others by a third:
 /// made by the program on this host, with other figures written in.
 fn run_file(place: &Place, device: &Loop, factors: &[&str], best: &str) -> PathBuf {
@@ -99,11 +107,7 @@ fn json(ended: &Ended) -> serde_json::Value {
 
 #[test]
 fn applied_shown_and_taken_back() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
     assert_eq!(device.settings(), before);
@@ -152,11 +156,7 @@ fn applied_shown_and_taken_back() {
 
 #[test]
 fn a_run_made_elsewhere_is_refused_with_the_reason() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     let file = run_file(&place, &device, &FACTORS, BEST);
     elsewhere(&place, &file, "host", |it| it.hostname = "other".to_owned());
@@ -191,11 +191,7 @@ fn a_run_made_elsewhere_is_refused_with_the_reason() {
 
 #[test]
 fn what_recommends_nothing_or_no_setting_is_not_applied() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     run_file(&place, &device, &FACTORS, "none of them");
     let keep = place.run(&["apply", "doctored"]).expect(0);
     assert!(keep.out.contains("nothing to apply"), "{}", keep.out);
@@ -209,11 +205,7 @@ fn what_recommends_nothing_or_no_setting_is_not_applied() {
 
 #[test]
 fn for_a_time_alone_unless_it_is_confirmed() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
     place.run(&["apply", "doctored", "--for", "1s"]).expect(0);
@@ -242,11 +234,7 @@ fn for_a_time_alone_unless_it_is_confirmed() {
 
 #[test]
 fn settings_in_the_forms_in_which_hosts_are_configured() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
     let emit = |form: &str| place.run(&["apply", "doctored", "--emit", form]).expect(0).out;
@@ -286,11 +274,7 @@ fn verify(place: &Place, rule: &str) {
 
 #[test]
 fn a_rule_that_lasts_is_written_told_and_taken_back() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
     let folder = place.path().join("rules.d");
@@ -338,11 +322,7 @@ const KILLS: u32 = 200;
 
 #[test]
 fn killed_at_two_hundred_moments_it_is_as_before_or_as_announced() {
-    if !has_loop_devices() {
-        return;
-    }
-    let place = Place::new();
-    let device = device(&place);
+    let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
     let folder = place.path().join("rules.d");
