@@ -67,7 +67,7 @@ fn the_same_requests_in_the_same_order_as_they_were_made() {
     let place = Place::alone();
     let device = place.loop_device("disk", 16);
     let file = place.path().join("t.blktrace");
-    let mut child = recording(&place, &device, &file, &[]);
+    let child = recording(&place, &device, &file, &[]);
     // The events are switched on last.
     std::thread::sleep(Duration::from_millis(500));
     let direct = File::options()
@@ -130,7 +130,7 @@ fn what_does_not_fit_the_buffers_is_counted() {
     let place = Place::alone();
     let device = place.loop_device("disk", 16);
     let file = place.path().join("t.blktrace");
-    let mut child = recording(&place, &device, &file, &["--buffer", "64K"]);
+    let child = recording(&place, &device, &file, &["--buffer", "64K"]);
     std::thread::sleep(Duration::from_millis(500));
     // A program that is stopped reads nothing: the buffers run over.
     let signal = |name: &str, pid: u32| {

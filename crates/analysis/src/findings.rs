@@ -36,6 +36,7 @@ use record::{Run, WorldKind};
 use serde::Serialize;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 use units::Bytes;
+use workload::Job;
 
 /// A cause that a run shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -279,6 +280,14 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     analysis.groups.iter().flat_map(|group| {
         std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary))
     })
+}
+
+/// What a cell's clients do, where they are jobs on blocks with nothing beside them: what others ask of
+/// the device is then not theirs.
+fn lone_job(run: &Run, summary: &CellSummary) -> Option<Job> {
+    let (workload, _) = run.plan.workload_of(&run.plan.cells[summary.cell]).ok()?;
+    let alone = workload.database.is_none() && workload.background.is_none();
+    alone.then_some(workload.job)
 }
 
 /// A cell's figure of a counter.

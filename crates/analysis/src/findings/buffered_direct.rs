@@ -1,6 +1,6 @@
 //! O_DIRECT, and yet the page cache grows by what is moved.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, summaries};
 use crate::Analysis;
 use record::Run;
 use units::Bytes;
@@ -14,12 +14,8 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut most: f64 = 0.0;
     for summary in summaries(analysis) {
-        let Ok((workload, _)) = run.plan.workload_of(&run.plan.cells[summary.cell]) else {
-            continue;
-        };
-        // What a database or a job beside does to the cache is not these clients'.
-        let alone = workload.database.is_none() && workload.background.is_none();
-        if !workload.job.sync.direct || !alone || summary.bytes_per_second <= 0.0 {
+        let Some(job) = lone_job(run, summary) else { continue };
+        if !job.sync.direct || summary.bytes_per_second <= 0.0 {
             continue;
         }
         let growth = match counter(summary, &counters::CACHE_USED) {

@@ -1,6 +1,6 @@
 //! The device moves more than was asked: its requests are larger than the clients' blocks.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, summaries};
 use crate::{Analysis, CellSummary};
 use record::Run;
 use units::Bytes;
@@ -15,18 +15,13 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut most: f64 = 0.0;
     for summary in summaries(analysis) {
-        let Ok((workload, _)) = run.plan.workload_of(&run.plan.cells[summary.cell]) else {
-            continue;
-        };
-        let plain = workload.database.is_none() && workload.background.is_none();
+        let Some(job) = lone_job(run, summary) else { continue };
         // In order, neighbours are read ahead and written together.
-        if !plain
-            || matches!(workload.job.pattern.order, Order::Sequential { .. })
-            || merged(summary) > MERGED
-        {
+        let in_order = matches!(job.pattern.order, Order::Sequential { .. });
+        if in_order || merged(summary) > MERGED {
             continue;
         }
-        let Some(ratio) = ratio(summary, &workload.job) else { continue };
+        let Some(ratio) = ratio(summary, &job) else { continue };
         if ratio > RATIO {
             most = most.max(ratio);
             cells.push(summary.cell);

@@ -1,6 +1,6 @@
 //! The device read although the clients only wrote.
 
-use super::{Change, Check, Evidence, Expectation, Found, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, lone_job, summaries};
 use crate::Analysis;
 use record::Run;
 use units::Bytes;
@@ -12,18 +12,15 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut most: f64 = 0.0;
     for summary in summaries(analysis) {
-        let (Ok((workload, _)), Some(reads), Some(throughput)) = (
-            run.plan.workload_of(&run.plan.cells[summary.cell]),
+        let (Some(job), Some(reads), Some(throughput)) = (
+            lone_job(run, summary),
             summary.counters.get(counters::DEVICE_R.id),
             summary.throughput,
         ) else {
             continue;
         };
-        let only_writes = !workload.job.pattern.reads()
-            && workload.background.is_none()
-            && workload.database.is_none();
         let share = reads / throughput.mean.max(1.0);
-        if only_writes && share > SHARE {
+        if !job.pattern.reads() && share > SHARE {
             most = most.max(share);
             cells.push(summary.cell);
         }

@@ -74,18 +74,7 @@ impl Fio {
                 if count == 0 && !flush {
                     return Err(LineError::NoBytes);
                 }
-                let (device, process) = ((*file).to_owned(), String::new());
-                Ok(Line::Request(Request {
-                    at,
-                    op,
-                    device,
-                    start,
-                    count,
-                    preflush: false,
-                    fua: false,
-                    process,
-                    service: None,
-                }))
+                Ok(Line::Request(Request::of(at, op, (*file).to_owned(), start, count)))
             }
             _ => {
                 Err(LineError::Columns { layout: "file action [offset length]", found: rest.len() })
