@@ -52,8 +52,9 @@ pub fn other_owners(owners: &[Owner], settings: &[Setting]) -> Vec<String> {
                 .filter(|setting| names.iter().any(|name| name == setting))
                 .collect();
             (!shared.is_empty()).then(|| {
+                let set = if owner.unknown.is_empty() { "is set" } else { "may be set" };
                 format!(
-                    "{} is set by {}:{}, too, if that is about this device: {}",
+                    "{} {set} by {}:{}, too: {}",
                     shared.join(", "),
                     owner.file.display(),
                     owner.line,

@@ -3,9 +3,9 @@
 use super::{caveat::caveat, finding::finding, loss::losses};
 use crate::words;
 use analysis::{
-    Analysis, Answer, CellSummary, ComparedCell, Comparison, Group, Keeping, LimitKeeping, Metric,
-    PassedOver, PassedOverReason, Recommendation, Standing, StayReason, TakeReason, Verdict,
-    findings,
+    Analysis, Answer, CellSummary, ComparedCell, Comparison, Finding, FindingKind, Group, Keeping,
+    LimitKeeping, Metric, PassedOver, PassedOverReason, Recommendation, Standing, StayReason,
+    TakeReason, Verdict, findings,
 };
 use record::{Run, RunState, WorldKind};
 use std::collections::BTreeSet;
@@ -140,8 +140,10 @@ impl About<'_> {
     /// What the counters say of the difference.
     fn cause(&self, cell: usize) -> String {
         let baseline = self.group().baseline.cell;
-        let explains = |cells: &[usize]| cells.contains(&cell) && !cells.contains(&baseline);
-        let found = findings(self.run, self.analysis).into_iter().find(|it| explains(&it.cells));
+        let explains = |it: &Finding| {
+            it.kind.is_cause() && it.cells.contains(&cell) && !it.cells.contains(&baseline)
+        };
+        let found = findings(self.run, self.analysis).into_iter().find(explains);
         match found {
             Some(found) => {
                 let text = finding(self.run, &found);
@@ -342,7 +344,10 @@ impl About<'_> {
                 self.run.name
             ));
         }
-        let weak: Vec<&str> = self.recommendation.findings.iter().map(|kind| kind.id()).collect();
+        // That nothing explains the difference is said where a cause would be.
+        let kinds = self.recommendation.findings.iter();
+        let told = kinds.filter(|kind| **kind != FindingKind::Unexplained);
+        let weak: Vec<&str> = told.map(|kind| kind.id()).collect();
         if !weak.is_empty() {
             notes.push(format!(
                 "Findings about these cells: {}; spindle report {} shows their evidence.",
