@@ -1,8 +1,8 @@
 // The document of a run, as the program put it into the page.
 
-import type { Cell, Comparison, Document } from "./document.js";
+import type { Cell, Comparison, Document, Pages } from "./document.js";
 
-export type { Cell, Comparison, Condition, Course, Document, Finding, Requests } from "./document.js";
+export type { Cell, Comparison, Condition, Document, Pages, Requests, Together } from "./document.js";
 
 /** The form that this page reads; see docs/reference/report.schema.json. */
 export const SCHEMA = 1;
@@ -46,13 +46,13 @@ export function fullName(document: Document, cell: Cell): string {
   return condition ? `${cell.label} (${condition})` : cell.label;
 }
 
-/** Unpacks the documents of a page: one, or two that are compared. */
-export async function unpack(text: string): Promise<Document[]> {
+/** Unpacks what a page shows: one run, or two that are compared. */
+export async function unpack(text: string): Promise<Pages> {
   const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const documents = JSON.parse(await new Response(stream).text()) as Document[];
-  for (const document of documents) {
+  const pages = JSON.parse(await new Response(stream).text()) as Pages;
+  for (const document of pages.documents) {
     if (document.schema !== SCHEMA) throw new Error(`the page reads form ${SCHEMA}, and the run is of form ${document.schema}`);
   }
-  return documents;
+  return pages;
 }

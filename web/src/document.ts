@@ -6,6 +6,19 @@
  */
 
 /**
+ * What a page shows: one run, or two.
+ */
+export interface Pages {
+  /**
+   * The runs.
+   */
+  documents: Document[];
+  /**
+   * What may be said of both; null of one.
+   */
+  together?: Together | null;
+}
+/**
  * A run.
  */
 export interface Document {
@@ -486,4 +499,67 @@ export interface TrialPoint {
    * Operations, or transactions, a second; none where it does not count.
    */
   throughput?: number | null;
+}
+/**
+ * Two runs, the first before the second.
+ */
+export interface Together {
+  /**
+   * The cells that both have.
+   */
+  cells: TogetherCell[];
+  /**
+   * What is another in plan or environment: what, in the first, in the second.
+   */
+  differs: [unknown, unknown, unknown][];
+  /**
+   * What a reader must know, a sentence each.
+   */
+  notes: string[];
+}
+/**
+ * A cell of both runs.
+ */
+export interface TogetherCell {
+  /**
+   * Its index in the first run.
+   */
+  first: number;
+  /**
+   * Its levels, with its condition where there are several.
+   */
+  label: string;
+  /**
+   * 99th percentile of the second over that of the first.
+   */
+  p99?: Shift | null;
+  /**
+   * Its index in the second.
+   */
+  second: number;
+  /**
+   * Throughput of the second over that of the first.
+   */
+  throughput?: Shift | null;
+}
+/**
+ * How far two runs lie apart.
+ */
+export interface Shift {
+  /**
+   * Its upper end.
+   */
+  high?: number | null;
+  /**
+   * The interval's lower end; none where it has none.
+   */
+  low?: number | null;
+  /**
+   * The second over the first.
+   */
+  ratio: number;
+  /**
+   * `same`, `differs` or `open`.
+   */
+  standing: string;
 }

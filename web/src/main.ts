@@ -2,7 +2,7 @@
 
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { type Document, unpack } from "./data.js";
+import { type Document, type Pages, unpack } from "./data.js";
 import { button, h } from "./dom.js";
 import { redraw } from "./charts/lines.js";
 import { compare } from "./compare.js";
@@ -23,7 +23,7 @@ import {
   scaling,
 } from "./sections.js";
 
-function sections(documents: Document[]): Section[] {
+function sections({ documents, together }: Pages): Section[] {
   const [run, other] = documents as [Document, Document | undefined];
   const all = [
     answer(run),
@@ -40,7 +40,7 @@ function sections(documents: Document[]): Section[] {
     environment(run),
     raw(run),
   ].filter((section): section is Section => section !== null);
-  return other ? [...compare(run, other), ...all] : all;
+  return other && together ? [...compare(run, other, together), ...all] : all;
 }
 
 /** Light, dark, or as the system has it. */
@@ -57,10 +57,10 @@ function themeButton(): HTMLButtonElement {
   return it;
 }
 
-function show(documents: Document[]): void {
-  const run = documents[0] as Document;
-  const other = documents[1];
-  const all = sections(documents);
+function show(pages: Pages): void {
+  const run = pages.documents[0] as Document;
+  const other = pages.documents[1];
+  const all = sections(pages);
   document.title = other ? `${run.name} and ${other.name}` : `${run.name}: ${run.answer[0] ?? ""}`;
   const app = document.getElementById("app");
   app?.replaceChildren(
@@ -83,11 +83,11 @@ function show(documents: Document[]): void {
 }
 
 /** While a run goes on: asks for newer data, and shows them unless the reader is in the middle of something. */
-async function follow(documents: Document[]): Promise<void> {
-  let have = documents[0]?.trials.length ?? 0;
+async function follow(pages: Pages): Promise<void> {
+  let have = pages.documents[0]?.trials.length ?? 0;
   const status = h("p", { role: "status", class: "live" }, "Live: the run goes on.");
   const newer = button("Show new trials", () => update());
-  let waiting: Document[] | null = null;
+  let waiting: Pages | null = null;
   const place = () => document.querySelector("header")?.append(status);
   const update = () => {
     if (!waiting) return;
@@ -108,8 +108,8 @@ async function follow(documents: Document[]): Promise<void> {
       const text = await answer.text();
       if (text === "") continue;
       waiting = await unpack(text);
-      have = waiting[0]?.trials.length ?? have;
-      const complete = waiting[0]?.complete ?? false;
+      have = waiting.documents[0]?.trials.length ?? have;
+      const complete = waiting.documents[0]?.complete ?? false;
       status.textContent = complete ? "The run is complete." : `Live: ${have} trials so far.`;
       // A reader who uses a control would lose it.
       if (document.querySelector("main")?.contains(document.activeElement)) status.append(" ", newer);
@@ -126,10 +126,10 @@ async function start(): Promise<void> {
   const data = document.getElementById("data");
   if (!data) return;
   try {
-    const documents = await unpack(data.textContent ?? "");
-    show(documents);
+    const pages = await unpack(data.textContent ?? "");
+    show(pages);
     document.documentElement.dataset["ready"] = "true";
-    if (document.documentElement.dataset["live"] && !documents[0]?.complete) void follow(documents);
+    if (document.documentElement.dataset["live"] && !pages.documents[0]?.complete) void follow(pages);
   } catch (error) {
     document.getElementById("app")?.replaceChildren(h("p", { class: "warning" }, `This page cannot be shown: ${String(error)}. spindle report prints the run.`));
   }

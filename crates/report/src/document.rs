@@ -7,18 +7,30 @@
 mod cells;
 mod course;
 mod published;
+mod together;
 
 use crate::{imported, sentences, terminal, words};
-use analysis::{Analysis, FindingKind, decide, findings};
+use analysis::{Analysis, FindingKind, RunDiff, decide, findings};
 use cells::{Cell, Condition};
 use course::{Course, Requests, TrialPoint};
 use published::Published;
 use record::{EventKind, EventLog, Run, RunState, WorldKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use together::Together;
 
 /// The version of this form. It counts up when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
+
+/// What a page shows: one run, or two.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Pages {
+    /// The runs.
+    pub documents: Vec<Document>,
+    /// What may be said of both; null of one.
+    pub together: Option<Together>,
+}
 
 /// A run.
 #[derive(Clone, Debug, Serialize)]
@@ -112,6 +124,11 @@ pub struct Counter {
     pub unit: String,
     /// What it counts.
     pub meaning: String,
+}
+
+/// What may be said of two runs, each with its analysis.
+pub fn together(first: (&Run, &Analysis), second: (&Run, &Analysis)) -> Together {
+    together::together(&RunDiff::of(first, second))
 }
 
 /// The document of a run; of one with several sessions, the first's.
@@ -276,7 +293,7 @@ mod tests {
     /// The schema is a page of the reference, and what the page's types are made from.
     #[test]
     fn the_schema_is_as_the_document_is() {
-        let schema = schemars::schema_for!(super::Document);
+        let schema = schemars::schema_for!(super::Pages);
         let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/report.schema.json");
         if std::env::var_os("SPINDLE_WRITE").is_some() {

@@ -1,7 +1,10 @@
 //! The page: one HTML file that opens anywhere, without network. Code and style are built in web/ and
 //! committed there, so that building the program needs no Node; the data are in the file, as compressed JSON.
 
-use crate::{Document, markdown};
+use crate::{
+    document::{Pages, together},
+    markdown,
+};
 use analysis::Analysis;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::{Compression, write::GzEncoder};
@@ -37,12 +40,16 @@ pub fn live_html(runs: &[PageRun]) -> io::Result<String> {
     page(runs, " data-live=\"true\"", &format!("{POLICY}; connect-src 'self'"))
 }
 
-/// The data of a page: its documents as JSON, compressed, in base64.
+/// The data of a page as JSON, compressed, in base64.
 pub fn packed(runs: &[PageRun]) -> io::Result<String> {
-    let documents: Vec<Document> =
+    let documents =
         runs.iter().map(|it| crate::document(it.run, it.analysis).with_requests(it.logs)).collect();
+    let together = match runs {
+        [one, other] => Some(together((one.run, one.analysis), (other.run, other.analysis))),
+        _ => None,
+    };
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    packed.write_all(&serde_json::to_vec(&documents)?)?;
+    packed.write_all(&serde_json::to_vec(&Pages { documents, together })?)?;
     Ok(BASE64_STANDARD.encode(packed.finish()?))
 }
 

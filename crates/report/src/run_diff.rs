@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// For a terminal; `names` are the runs'.
 pub fn run_diff(diff: &RunDiff, names: (&str, &str), width: usize) -> String {
     let mut out = format!("A: {}\nB: {}\n", names.0, names.1);
-    let differences = differences(diff);
+    let differences = lines(diff);
     out.push_str("\nWhat differs:\n");
     if differences.is_empty() {
         out.push_str("  nothing that was recorded\n");
@@ -48,12 +48,17 @@ pub fn run_diff_json(diff: &RunDiff, names: (&str, &str)) -> Value {
     json!({
         "runs": [names.0, names.1],
         "diff": diff,
-        "text": { "differences": differences(diff), "notes": notes },
+        "text": { "differences": lines(diff), "notes": notes },
     })
 }
 
 /// What differs in plan and environment, a line each.
-fn differences(diff: &RunDiff) -> Vec<String> {
+fn lines(diff: &RunDiff) -> Vec<String> {
+    differences(diff).into_iter().map(|(what, was, is)| format!("{what}: {was} → {is}")).collect()
+}
+
+/// The same: what, in the first, in the second.
+pub(crate) fn differences(diff: &RunDiff) -> Vec<(String, String, String)> {
     let part = |part: PlanPart| match part {
         PlanPart::World => "world",
         PlanPart::Target => "target",
@@ -70,10 +75,12 @@ fn differences(diff: &RunDiff) -> Vec<String> {
         Some("") => "empty".to_owned(),
         Some(value) => value.to_owned(),
     };
-    let of_plan = diff.plan.iter().map(|it| format!("{}: {} → {}", part(it.part), it.was, it.is));
-    let of_environment = diff.environment.iter().map(|it| {
-        format!("{}: {} → {}", sentences::changed_thing(it), said(&it.was), said(&it.is))
-    });
+    let of_plan =
+        diff.plan.iter().map(|it| (part(it.part).to_owned(), it.was.clone(), it.is.clone()));
+    let of_environment = diff
+        .environment
+        .iter()
+        .map(|it| (sentences::changed_thing(it), said(&it.was), said(&it.is)));
     of_plan.chain(of_environment).collect()
 }
 
@@ -139,7 +146,7 @@ fn word(agreement: Agreement) -> &'static str {
     }
 }
 
-fn standing(shift: &Shift) -> &'static str {
+pub(crate) fn standing(shift: &Shift) -> &'static str {
     match shift.standing {
         ShiftStanding::Same => "same",
         ShiftStanding::Differs => "differs",
@@ -155,7 +162,7 @@ fn change(shift: &Shift) -> String {
 }
 
 /// What a reader must know.
-fn notes(group: &DiffGroup) -> Vec<String> {
+pub(crate) fn notes(group: &DiffGroup) -> Vec<String> {
     let mut notes = Vec::new();
     let floors: Vec<String> = group
         .floor
