@@ -55,6 +55,7 @@ mod setting;
 mod signature;
 mod surroundings;
 mod sync_card;
+mod trace_folder;
 mod trace_instance;
 mod trap_rules;
 mod traps;

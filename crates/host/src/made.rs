@@ -8,7 +8,7 @@ use crate::{
     mounts::mounts,
     parameter_value,
     process_identity::{end_process, is_zombie, process_runs, process_start},
-    server, trace_instance, ublk_removal,
+    server, trace_folder, ublk_removal,
 };
 use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
@@ -225,7 +225,7 @@ impl Made {
                 let started_ticks = *started_ticks;
                 ublk_removal::unmake(host, ublk_removal::Known { index, token, pid, started_ticks })
             }
-            Made::TraceInstance { name } => trace_instance::remove(host, name),
+            Made::TraceInstance { name } => trace_folder::remove_instance(host, name),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
             Made::LastingFile { path, text } => lasting_file::remove_file(host, path, text),
             Made::ActiveProfile { before, set } => lasting_file::restore_profile(host, before, set),
