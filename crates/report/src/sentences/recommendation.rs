@@ -346,8 +346,8 @@ impl About<'_> {
         }
         // That nothing explains the difference is said where a cause would be.
         let kinds = self.recommendation.findings.iter();
-        let told = kinds.filter(|kind| **kind != FindingKind::Unexplained);
-        let weak: Vec<&str> = told.map(|kind| kind.id()).collect();
+        let causes = kinds.filter(|kind| **kind != FindingKind::Unexplained);
+        let weak: Vec<&str> = causes.map(|kind| kind.id()).collect();
         if !weak.is_empty() {
             notes.push(format!(
                 "Findings about these cells: {}; spindle report {} shows their evidence.",
