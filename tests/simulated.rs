@@ -36,6 +36,19 @@ fn a_simulated_comparison_has_the_same_report() {
 }
 
 #[test]
+fn the_last_run_is_the_newest_also_within_a_second() {
+    let place = Place::new();
+    for clients in ["1", "2", "3", "4"] {
+        let words = ["simulated:hdd-15k", "--schedulers", "none,bfq", "--clients", clients];
+        compare(&place, &words).expect(0);
+        let run = place.run(&["report", "last", "--json"]).expect(0).out;
+        let run: serde_json::Value = serde_json::from_str(&run).unwrap();
+        let of_last = run.pointer("/plan/workload/job/clients").unwrap().to_string();
+        assert_eq!(of_last, clients);
+    }
+}
+
+#[test]
 fn the_same_words_give_the_same_figures_and_another_seed_others() {
     let run = |seed: &str| {
         let place = Place::new();

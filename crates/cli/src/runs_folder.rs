@@ -50,8 +50,12 @@ pub fn find(word: &str) -> anyhow::Result<PathBuf> {
     }
     let files = all()?;
     if word == "last" {
+        // Runs know the second in which they began. Of two in the same one the later file is the later run;
+        // where a filesystem keeps no such time, the one whose name `new_path` has made longer.
         let newest = files.iter().max_by_key(|path| {
-            Store::open(path).and_then(|store| store.started_at()).unwrap_or(i64::MIN)
+            let began = Store::open(path).and_then(|store| store.started_at()).unwrap_or(i64::MIN);
+            let file_made = path.metadata().and_then(|it| it.created()).ok();
+            (began, file_made, path.as_os_str().len())
         });
         return newest.cloned().context("there are no runs yet; `spindle compare` makes one");
     }
