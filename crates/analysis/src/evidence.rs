@@ -103,10 +103,10 @@ pub enum Evidence {
     },
     /// Busy drives on average.
     FewerBusyDrives {
-        /// In the cell.
-        cell: f64,
-        /// In its baseline.
-        baseline: f64,
+        /// In the slower of a cell and its baseline.
+        slower: f64,
+        /// In the faster.
+        faster: f64,
     },
     /// CPU time in the kernel for each operation.
     KernelTime {

@@ -7,7 +7,7 @@ use crate::{Analysis, CellSummary, Metric, Verdict};
 const SHARE: f64 = 0.5;
 /// Percent of the time that the busiest drive must be busy.
 const BUSY: f64 = 20.0;
-/// Busy drives under a cell over those under its baseline, below which that explains a loss.
+/// Busy drives of the slower of cell and baseline over those of the faster, below which that explains the loss.
 const FEWER: f64 = 0.75;
 
 pub fn find(analysis: &Analysis) -> Option<Found> {
@@ -29,15 +29,17 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
         }
     }
     for group in &analysis.groups {
-        let Some(baseline) = busy(&group.baseline) else { continue };
         for cell in &group.cells {
-            let verdict = cell.comparison(Metric::Throughput).map(|it| it.verdict);
-            let Some(now) = busy(&cell.summary).filter(|now| *now < baseline * FEWER) else {
-                continue;
+            // The cause is with the slower of the two, be it the baseline.
+            let (slower, faster) = match cell.comparison(Metric::Throughput).map(|it| it.verdict) {
+                Some(Verdict::Worse) => (&cell.summary, &group.baseline),
+                Some(Verdict::Better) => (&group.baseline, &cell.summary),
+                _ => continue,
             };
-            if verdict == Some(Verdict::Worse) {
-                let evidence = Evidence::FewerBusyDrives { cell: now, baseline };
-                take(cell.summary.cell, now / baseline, evidence);
+            let (Some(few), Some(many)) = (busy(slower), busy(faster)) else { continue };
+            if few < many * FEWER {
+                let evidence = Evidence::FewerBusyDrives { slower: few, faster: many };
+                take(slower.cell, few / many, evidence);
             }
         }
     }

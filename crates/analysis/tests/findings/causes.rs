@@ -34,6 +34,8 @@ fn cold_drives() {
     assert_eq!(cells(&busy(1.2, 0.5), FindingKind::ColdDrives), [1]);
     assert!(cells(&busy(1.2, 1.0), FindingKind::ColdDrives).is_empty(), "no slower for it");
     assert!(cells(&busy(3.4, 0.5), FindingKind::ColdDrives).is_empty());
+    assert_eq!(cells(&busy(16.0, 2.0), FindingKind::ColdDrives), [0], "the baseline's are cold");
+    assert!(cells(&busy(1.2, 2.0), FindingKind::ColdDrives).is_empty(), "faster with fewer");
     let members = |a: f64, b: f64| {
         run("randwrite", move |cell, _, m| {
             let names = ["device.sda.%util", "device.sdb.%util"];

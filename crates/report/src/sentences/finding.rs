@@ -195,8 +195,8 @@ fn evidence(evidence: Evidence) -> String {
         Evidence::MembersUneven { least, most } => {
             format!("%util of the members from {least:.0} to {most:.0}")
         }
-        Evidence::FewerBusyDrives { cell, baseline } => {
-            format!("{cell:.1} drives busy on average, baseline {baseline:.1}")
+        Evidence::FewerBusyDrives { slower, faster } => {
+            format!("{slower:.1} drives busy on average, {faster:.1} in the faster cell")
         }
         Evidence::KernelTime { ratio, idle_percent } => format!(
             "{:+.0} % CPU time in the kernel for each operation, with {idle_percent:.0} % of CPU time \
