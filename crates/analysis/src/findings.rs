@@ -26,7 +26,7 @@ mod starved_client;
 mod stolen_cpu;
 mod throttled_host;
 mod unexplained;
-mod unsteady;
+pub(crate) mod unsteady;
 mod writeback_throttled;
 
 use crate::{Analysis, CellSummary, Evidence, Layer, Metric};

@@ -107,6 +107,9 @@ pub enum StayReason {
     Conditions,
     /// What is better can lose what the baseline cannot.
     LessDurable,
+    /// What is better is so by less than throughput changed within its trials or the baseline's: longer ones
+    /// could say the opposite.
+    Unsteady,
     /// Nothing is shown to be better, and more rounds could settle the rest.
     Open,
     /// Every cell is settled, and none is better.
@@ -224,9 +227,14 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
     };
     let taken = metrics.iter().find_map(|metric| Some((*metric, weighing.best(*metric)?)));
     let metric = taken.as_ref().map_or(metrics[0], |(metric, _)| *metric);
+    let taken = taken.map(|(metric, (candidate, why))| {
+        (metric, simplest(run, &weighing, candidate, metric), why)
+    });
     let (answer, chosen) = match taken {
-        Some((metric, (candidate, why))) => {
-            let candidate = simplest(run, &weighing, candidate, metric);
+        Some((metric, candidate, _)) if weighing.is_unsteady(run, candidate, metric) => {
+            (Answer::Keep { why: StayReason::Unsteady }, None)
+        }
+        Some((metric, candidate, why)) => {
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))
         }

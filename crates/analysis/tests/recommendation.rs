@@ -9,7 +9,8 @@ use analysis::{
 use plan::{Factor, Level, LossKind, Offer, RawLevel, RawPlan};
 use random::Stream;
 use record::{
-    ClientShare, Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId,
+    ClientShare, Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Second, Trial,
+    TrialId,
 };
 use units::{Bytes, Nanos};
 
@@ -103,6 +104,24 @@ fn wish(objective: Option<Metric>, limits: &[&str]) -> Wish {
 }
 
 const SCHEDULERS: (&str, &[&str]) = ("scheduler", &["mq-deadline", "none", "kyber", "bfq"]);
+
+#[test]
+fn a_gain_that_longer_trials_could_turn_round_is_not_recommended() {
+    let truth = |label: &str| (if label == "kyber" { 1300.0 } else { 1000.0 }, 10.0);
+    // Operations a second fall to `share` in the second half of each trial.
+    let falling = |share: f64| {
+        let mut run = run(&[SCHEDULERS], &truth, 0.01, 1);
+        for trial in &mut run.trials {
+            let Outcome::Valid(measurement) = &mut trial.outcome else { panic!() };
+            let writes = |at| if at > 5 { (1000.0 * share) as u64 } else { 1000 };
+            let second = |at| Second { at: at as f64, writes: writes(at), ..Second::default() };
+            measurement.seconds = (1..=10).map(second).collect();
+        }
+        run
+    };
+    assert_eq!(stays(&falling(0.1), &Wish::default()), StayReason::Unsteady);
+    assert_eq!(taken(&falling(0.9), &Wish::default()).as_deref(), Some("kyber"));
+}
 
 #[test]
 fn the_best_is_taken_and_nothing_better_is_kept() {

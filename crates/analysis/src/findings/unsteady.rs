@@ -27,28 +27,29 @@ fn change(measurement: &Measurement) -> Option<f64> {
     (first > 0.0 && second > 0.0).then(|| (second / first).ln())
 }
 
-pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
+/// The mean logarithm of a cell's second halves over its first, where that is shown to be more than
+/// [`CHANGE`].
+pub(crate) fn of_cell(run: &Run, cell: usize) -> Option<f64> {
     // A trace is what it is, from its beginning to its end.
     if run.plan.workload.replay.is_some() {
         return None;
     }
+    let trials = run.trials.iter().filter(|trial| trial.id.cell == cell);
+    let changes: Vec<f64> = trials.filter_map(|trial| change(trial.measurement()?)).collect();
+    let estimate = Estimate::of(&changes)?;
+    let sure = estimate.n >= 3 && estimate.mean.abs() > estimate.half_width(ALPHA);
+    (sure && estimate.mean.abs() > CHANGE).then_some(estimate.mean)
+}
+
+pub(super) fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut largest: f64 = 0.0;
     for summary in summaries(analysis) {
-        let changes: Vec<f64> = run
-            .trials
-            .iter()
-            .filter(|trial| trial.id.cell == summary.cell)
-            .filter_map(|trial| change(trial.measurement()?))
-            .collect();
-        let Some(estimate) = Estimate::of(&changes) else { continue };
-        let sure = estimate.n >= 3 && estimate.mean.abs() > estimate.half_width(ALPHA);
-        if sure && estimate.mean.abs() > CHANGE {
-            if estimate.mean.abs() > largest.abs() {
-                largest = estimate.mean;
-            }
-            cells.push(summary.cell);
+        let Some(change) = of_cell(run, summary.cell) else { continue };
+        if change.abs() > largest.abs() {
+            largest = change;
         }
+        cells.push(summary.cell);
     }
     (!cells.is_empty()).then_some(Found {
         cells,

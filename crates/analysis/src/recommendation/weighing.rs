@@ -3,7 +3,7 @@
 use super::{
     PassedOver, PassedOverReason, Standing, StayReason, TakeReason, Wish, changes, front::is_safe,
 };
-use crate::{Analysis, ComparedCell, Group, Keeping, Metric, Verdict};
+use crate::{Analysis, ComparedCell, Group, Keeping, Metric, Verdict, findings::unsteady};
 use plan::{Factor, Level};
 use record::Run;
 use std::collections::BTreeMap;
@@ -106,6 +106,18 @@ impl<'a> Weighing<'a> {
             && self.is_tested(candidate)
             && !self.any(candidate, metric, Verdict::Worse)
             && !self.guards(metric).any(|guard| self.any(candidate, guard, Verdict::Worse))
+    }
+
+    /// Whether throughput changed by more within the trials of a candidate or its baseline than what the
+    /// two differ by, under a condition that counts.
+    pub fn is_unsteady(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
+        self.counted.iter().any(|group| {
+            let cell = candidate.cells[*group];
+            let Some(comparison) = cell.and_then(|it| it.comparison(metric)) else { return false };
+            let both = [candidate.cell(*group), self.groups[*group].baseline.cell];
+            let changes = both.into_iter().filter_map(|cell| unsteady::of_cell(run, cell));
+            changes.into_iter().any(|change| change.abs() > comparison.ratio.ln().abs())
+        })
     }
 
     fn baseline_keeps_limits(&self) -> bool {

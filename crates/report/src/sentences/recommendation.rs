@@ -180,6 +180,11 @@ impl About<'_> {
             StayReason::LessDurable => {
                 format!("{keep}: what is better can lose data that it cannot lose.")
             }
+            StayReason::Unsteady => format!(
+                "{keep}: what is better is so by less than operations per second changed within the trials, so \
+                 that longer trials could say the opposite. Measure again with a longer --warmup and \
+                 --measure."
+            ),
             StayReason::Open => format!(
                 "{keep}: nothing is shown to be better; more rounds could settle what is open."
             ),
@@ -188,6 +193,10 @@ impl About<'_> {
     }
 
     fn detectable(&self) -> Option<String> {
+        // Longer trials are wanted there, not a finer look.
+        if self.recommendation.answer == (Answer::Keep { why: StayReason::Unsteady }) {
+            return None;
+        }
         let size = self.recommendation.detectable?;
         let metric = self.recommendation.wish.objective.unwrap_or(Metric::Throughput);
         Some(format!(
