@@ -225,13 +225,15 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         Some(metric) => vec![metric],
         None => vec![Metric::Throughput, Metric::P99],
     };
-    let taken = metrics.iter().find_map(|metric| Some((*metric, weighing.best(*metric)?)));
-    let metric = taken.as_ref().map_or(metrics[0], |(metric, _)| *metric);
-    let taken = taken.map(|(metric, (candidate, why))| {
-        (metric, simplest(run, &weighing, candidate, metric), why)
+    let taken = metrics.iter().find_map(|metric| {
+        let (best, why) = weighing.best(*metric)?;
+        Some((*metric, simplest(run, &weighing, best, *metric), why))
     });
+    let metric = taken.as_ref().map_or(metrics[0], |(metric, ..)| *metric);
     let (answer, chosen) = match taken {
-        Some((metric, candidate, _)) if weighing.is_unsteady(run, candidate, metric) => {
+        Some((metric, candidate, TakeReason::Better))
+            if weighing.is_unsteady(run, candidate, metric) =>
+        {
             (Answer::Keep { why: StayReason::Unsteady }, None)
         }
         Some((metric, candidate, why)) => {

@@ -121,6 +121,24 @@ fn a_gain_that_longer_trials_could_turn_round_is_not_recommended() {
     };
     assert_eq!(stays(&falling(0.1), &Wish::default()), StayReason::Unsteady);
     assert_eq!(taken(&falling(0.9), &Wish::default()).as_deref(), Some("kyber"));
+    // What a limit demands need not be better.
+    let limited = wish(None, &["throughput>1100/s"]);
+    assert_eq!(taken(&falling(0.1), &limited).as_deref(), Some("kyber"));
+}
+
+#[test]
+fn a_condition_without_a_gain_does_not_make_that_of_another_unsteady() {
+    let truth = |label: &str| (if label == "kyber, 4 clients" { 1300.0 } else { 1000.0 }, 10.0);
+    let clients: (&str, &[&str]) = ("clients", &["1", "4"]);
+    let mut run = run(&[SCHEDULERS, clients], &truth, 0.003, 1);
+    for trial in &mut run.trials {
+        let Outcome::Valid(measurement) = &mut trial.outcome else { panic!() };
+        let second =
+            |at: u64| Second { at: at as f64, writes: 1000 - 20 * at, ..Second::default() };
+        measurement.seconds = (1..=10).map(second).collect();
+    }
+    let cell = recommended(&run, &Wish::default()).cell().unwrap();
+    assert_eq!(run.plan.cells[cell].label(&run.plan.factors), "kyber, 4 clients");
 }
 
 #[test]

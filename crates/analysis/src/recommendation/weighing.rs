@@ -108,15 +108,18 @@ impl<'a> Weighing<'a> {
             && !self.guards(metric).any(|guard| self.any(candidate, guard, Verdict::Worse))
     }
 
-    /// Whether throughput changed by more within the trials of a candidate or its baseline than what the
-    /// two differ by, under a condition that counts.
+    /// Whether a candidate is better, under a condition that counts, by less than throughput changed within
+    /// its trials or the baseline's.
     pub fn is_unsteady(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
         self.counted.iter().any(|group| {
-            let cell = candidate.cells[*group];
-            let Some(comparison) = cell.and_then(|it| it.comparison(metric)) else { return false };
-            let both = [candidate.cell(*group), self.groups[*group].baseline.cell];
-            let changes = both.into_iter().filter_map(|cell| unsteady::of_cell(run, cell));
-            changes.into_iter().any(|change| change.abs() > comparison.ratio.ln().abs())
+            let comparison = candidate.cells[*group].and_then(|it| it.comparison(metric));
+            let Some(better) = comparison.filter(|it| it.verdict == Verdict::Better) else {
+                return false;
+            };
+            [candidate.cell(*group), self.groups[*group].baseline.cell]
+                .into_iter()
+                .filter_map(|cell| unsteady::of_cell(run, cell))
+                .any(|change| change.abs() > better.ratio.ln().abs())
         })
     }
 
