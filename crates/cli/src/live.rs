@@ -180,9 +180,24 @@ fn changed(file: &Path) -> Option<(std::time::SystemTime, u64)> {
 /// Where memory is a filesystem.
 const MEMORY: &str = "/dev/shm";
 
-/// The run as it stands: a copy of the file is read, in memory where that can be. One that was copied in
-/// the middle of a write is no database; the next look finds a whole one.
+/// How long copies are tried until one is whole.
+const TRIED: Duration = Duration::from_secs(2);
+/// The pause between two copies: a write takes milliseconds.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The run as it stands. A copy that was made in the middle of a write is no database: the next is.
 fn snapshot(file: &Path) -> anyhow::Result<Run> {
+    let begun = Instant::now();
+    loop {
+        match copied(file) {
+            Err(_) if begun.elapsed() < TRIED => std::thread::sleep(PAUSE),
+            run => return run,
+        }
+    }
+}
+
+/// Reads a copy of the file, in memory where that can be.
+fn copied(file: &Path) -> anyhow::Result<Run> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     let mut copy = NamedTempFile::new_in(MEMORY).or_else(|_| NamedTempFile::new())?;
     copy.write_all(&bytes)?;
