@@ -339,10 +339,21 @@ impl RawPlan {
             )));
         }
         match &offer.size_limit {
-            Some((limit, why)) if size > *limit => Err(WordError::new(format!(
-                "a size of {size} does not fit: {why}; use --size {} or less",
-                limit.to_string().replace(' ', "")
-            ))),
+            Some((limit, why)) if size > *limit => {
+                let largest = databases.iter().max_by_key(|database| database.room());
+                Err(WordError::new(match largest {
+                    Some(database) if database.room() > *limit => format!(
+                        "the data of {database} take about {}, and with what grows and the server's \
+                         logs {}: that does not fit: {why}; make the data smaller",
+                        database.data_size(),
+                        database.room()
+                    ),
+                    _ => format!(
+                        "a size of {size} does not fit: {why}; use --size {} or less",
+                        limit.to_string().replace(' ', "")
+                    ),
+                }))
+            }
             _ => Ok(Bytes(size.0 / (1 << 20) * (1 << 20))),
         }
     }

@@ -188,7 +188,10 @@ fn what_fits_no_database_workload_is_refused() {
     let think: (&str, &[&str]) = ("workload", &["tpcc,think=on"]);
     complains(&[think, ("rate", &["5/s"])], &["two different loads"]);
     let large: (&str, &[&str]) = ("workload", &["tpcc,warehouses=1000"]);
-    complains(&[large], &["does not fit", "the disk has 10 GiB"]);
+    complains(
+        &[large],
+        &["take about", "does not fit", "the disk has 10 GiB", "make the data smaller"],
+    );
     let small = RawPlan { size: Some(Bytes::from_mib(10)), ..raw(&[workload]) };
     let error = small.resolve(&offer(), &refuse).unwrap_err().to_string();
     assert!(error.contains("too small for oltp_insert"), "{error}");
