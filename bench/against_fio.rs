@@ -185,6 +185,7 @@ fn ours(job: &Job, target: &Target, measure: Nanos) -> Result<Turn, Error> {
     let workload = Workload { job: job.clone(), ..Workload::default() };
     let spec = LoadSpec {
         workload: &workload,
+        replay: None,
         target,
         engine: EngineKind::IoUring,
         warmup: WARMUP,

@@ -178,3 +178,63 @@ fn killed_it_leaves_an_instance_that_undo_removes() {
     place.run(&["undo"]).expect(0);
     assert!(instances().is_empty());
 }
+
+/// Operations a second of the baseline's row.
+fn rate(out: &str) -> f64 {
+    let row =
+        out.lines().find_map(|line| line.strip_prefix("* ")).unwrap_or_else(|| panic!("{out}"));
+    row.split_whitespace().nth(1).and_then(|word| word.replace(',', "").parse().ok()).unwrap()
+}
+
+#[test]
+fn a_trace_is_replayed_on_scratch_files_and_on_emulated_devices() {
+    if !has_loop_devices() {
+        return;
+    }
+    let place = Place::alone();
+    let file = place.path().join("log");
+    let mut stream = random::Stream::new(1, "replay");
+    let mut text = "fio version 3 iolog\n".to_owned();
+    for at in 0..300 {
+        let (kind, block) = (["read", "write"][stream.below(2) as usize], stream.below(4096));
+        text.push_str(&format!("{} /a {kind} {} 4096\n", at * 2000, block * 4096));
+    }
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let folder = place.path().to_str().unwrap();
+    let replay = |target: &str, more: &[&str]| {
+        let words = ["compare", target, "--replay", file, "--rounds", "2", "--quiet"];
+        let ended = place.run(&[&words[..], more].concat());
+        ended.expect(0).out
+    };
+    // At the recorded times, on a file of its own behind a loop device: a request each 2 ms.
+    let open = replay(folder, &["--loop", "--schedulers", "none"]);
+    assert!((450.0..510.0).contains(&rate(&open)), "{open}");
+    let small = ["--loop", "--schedulers", "none", "--size", "1M"];
+    let words = ["compare", folder, "--replay", file, "--rounds", "2", "--quiet"];
+    place.run(&[&words[..], &small].concat()).expect(2).complains_of(&["--replay-wrap"]);
+    assert!(
+        replay(folder, &[&small[..], &["--replay-wrap"]].concat()).contains("lie beyond 1 MiB")
+    );
+    // A block device is overwritten by a trace as by any job: with consent alone.
+    let device = place.loop_device("disk", 32);
+    let words = ["compare", device.node.to_str().unwrap(), "--replay", file, "--rounds", "1"];
+    place.run(&words).expect(2).complains_of(&["--confirm"]);
+
+    // As fast as possible on an emulated disk: the rates of two runs agree, unless the machine is busy.
+    if !Path::new("/dev/fuse").exists() {
+        skip(Need::Fuse, "a trace on an emulated device");
+        return;
+    }
+    let asap = ["--replay-mode", "asap", "--clients", "1", "--depths", "4", "--schedulers", "none"];
+    let rates = || rate(&replay("emulated:hdd-15k", &asap));
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let pair = [rates(), rates()];
+        seen.push(pair);
+        if (pair[0] / pair[1] - 1.0).abs() <= 0.03 {
+            return;
+        }
+    }
+    panic!("{seen:?}");
+}

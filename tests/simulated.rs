@@ -317,8 +317,10 @@ fn a_trace_that_fio_recorded_is_replayed() {
     with(&["--replay-mode", "sideways"]).complains_of(&["sideways", "closed"]);
     with(&["--replay-format", "csv"]).complains_of(&["'csv'", "blkparse"]);
     with(&["--size", "1M"]).complains_of(&["reaches"]);
-    let real = ["compare", "/tmp", "--replay", log];
-    place.run(&real).expect(2).complains_of(&["simulated world"]);
+    let wrapped = words.iter().copied().chain(["--size", "1M", "--replay-wrap", "--rounds", "1"]);
+    let wrapped: Vec<&str> = wrapped.map(|word| if word == broken { log } else { word }).collect();
+    let ended = place.run(&wrapped).expect(0);
+    assert!(ended.out.contains("lie beyond 1 MiB"), "{}", ended.out);
     let missing = ["compare", "simulated:hdd-15k", "--replay", "/nowhere/log"];
     place.run(&missing).expect(2).complains_of(&["/nowhere/log"]);
 }

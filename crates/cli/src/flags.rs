@@ -148,7 +148,8 @@ pub struct ComparisonFlags {
     seed: Option<u64>,
     /// Replay a recorded trace in place of a job: what blkparse, perf script or biosnoop print,
     /// blktrace's binary files (also of `spindle record`), fio's iolog (2, 3), CSV of MSR Cambridge,
-    /// SYSTOR '17, Alibaba, Tencent, SPC/UMass, ASCII of DiskSim and MQSim; in the simulated world
+    /// SYSTOR '17, Alibaba, Tencent, SPC/UMass, ASCII of DiskSim and MQSim. Its writes go where those
+    /// of a job go: to a scratch file, or to a device that --confirm names
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     replay: Option<String>,
     /// When its requests are issued: open (as recorded), closed (each process waits for its own),
@@ -162,6 +163,10 @@ pub struct ComparisonFlags {
     /// The unit of its times, where it is not its format's own: s, ms, us, 100ns, ns
     #[arg(long, value_name = "UNIT", requires = "replay", help_heading = "Load")]
     replay_unit: Option<String>,
+    /// Move requests of the trace that lie beyond the span (see --size) into it, and count them; a trace
+    /// that reaches beyond is refused otherwise
+    #[arg(long, requires = "replay", help_heading = "Load")]
+    replay_wrap: bool,
     /// Leave out lines of the trace that do not fit its format, and count them
     #[arg(long, requires = "replay", help_heading = "Load")]
     skip_bad: bool,
@@ -247,6 +252,7 @@ impl ComparisonFlags {
                 format: self.replay_format.clone(),
                 unit: self.replay_unit.clone(),
                 skip_bad: self.skip_bad,
+                wrap: self.replay_wrap,
             }),
             events: self.events.then_some(true),
             threads: self.threads,

@@ -35,9 +35,15 @@ pub(crate) struct Control {
     measure: AtomicU64,
     /// Moved to the present to end early.
     end: AtomicU64,
+    /// The next entry of a trace that all clients share.
+    entry: AtomicU64,
 }
 
 impl Control {
+    pub fn next_entry(&self) -> u64 {
+        self.entry.fetch_add(1, Relaxed)
+    }
+
     pub fn end(&self) -> Nanos {
         Nanos(self.end.load(Relaxed))
     }
@@ -117,6 +123,13 @@ pub(crate) struct Page {
     /// Completions after the end, and the longest latency among them.
     pub drained: AtomicU64,
     pub longest_drained: AtomicU64,
+    /// When the client ended its work.
+    pub ended: AtomicU64,
+    /// Requests of a trace that began and that ended, and the bytes that they moved.
+    pub begun: AtomicU64,
+    pub finished: AtomicU64,
+    pub bytes_read: AtomicU64,
+    pub bytes_written: AtomicU64,
     /// Completions that failed in the measured span, by errno.
     pub errors: [AtomicU64; ERRNOS],
     /// Reads and writes of the warm-up.
@@ -234,4 +247,9 @@ impl Drop for Board {
         // SAFETY: the mapping is ours, and no reference into it outlives the Board.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
+}
+
+/// Adds to a cell of which the caller is the one writer.
+pub(crate) fn add(cell: &AtomicU64, more: u64) {
+    cell.store(cell.load(Relaxed) + more, Relaxed);
 }

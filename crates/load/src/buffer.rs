@@ -14,7 +14,6 @@ const SECTOR: usize = 512;
 pub(crate) struct Buffers {
     base: *mut u8,
     length: usize,
-    block_size: usize,
     stride: usize,
     writes_at: usize,
     /// Changes each written sector.
@@ -54,7 +53,6 @@ impl Buffers {
         let buffers = Buffers {
             base: base.cast(),
             length,
-            block_size: block_size as usize,
             stride: (block_size as usize).next_multiple_of(PAGE),
             writes_at: half,
             stamp: stream.bits() | 1,
@@ -78,14 +76,15 @@ impl Buffers {
         unsafe { self.base.add(slot as usize * self.stride) }
     }
 
-    /// Where the slot's operation writes from, its content changed so that no sector is written
+    /// Where the slot's operation of `length` bytes, at most a block, writes from, its content changed so that no sector is written
     /// twice alike: else a device that compresses or deduplicates would be flattered. The slot must
     /// not be in flight.
     #[inline]
-    pub fn write_from(&mut self, slot: u32) -> *mut u8 {
+    pub fn write_from(&mut self, slot: u32, length: u32) -> *mut u8 {
         // SAFETY: slots are below the depth that the mapping was made for.
         let buffer = unsafe { self.base.add(self.writes_at + slot as usize * self.stride) };
-        for sector in (0..self.block_size).step_by(SECTOR) {
+        debug_assert!(length as usize <= self.stride);
+        for sector in (0..length as usize).step_by(SECTOR) {
             // An odd step visits every value before any comes again.
             self.stamp = self.stamp.wrapping_add(0x9e37_79b9_7f4a_7c15);
             // SAFETY: within the slot's buffer, 8-byte aligned, and no operation uses it now.
@@ -113,7 +112,7 @@ mod tests {
         let mut buffers = Buffers::new(4096, 2, (true, true), &mut stream).unwrap();
         let mut seen = HashSet::new();
         for turn in 0..100 {
-            let from = buffers.write_from(turn % 2);
+            let from = buffers.write_from(turn % 2, 4096);
             // SAFETY: a buffer of 4096 bytes.
             let block = unsafe { std::slice::from_raw_parts(from, 4096) };
             for sector in block.chunks(SECTOR) {
@@ -122,7 +121,7 @@ mod tests {
                 assert!(distinct.len() > 150, "{} distinct bytes", distinct.len());
             }
         }
-        let apart = buffers.write_from(0) as usize - buffers.read_into(0) as usize;
+        let apart = buffers.write_from(0, 4096) as usize - buffers.read_into(0) as usize;
         assert_eq!(apart, 2 * 4096);
     }
 }

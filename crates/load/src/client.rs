@@ -2,15 +2,16 @@
 //! its page. The same code drives every engine, and in tests a clock that only they move.
 
 use crate::bank::Bank;
-use crate::board::{Control, ERRNOS, Page, SHORT, UNKNOWN};
+use crate::board::{Control, ERRNOS, Page, SHORT, UNKNOWN, add};
 use crate::buffer::Buffers;
 use crate::clock::Clock;
 use crate::cost::Cpu;
 use crate::engines::{Action, Done, Engine, Operation};
 use crate::error::{Failure, Stage};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::source::{Source, Step};
+use std::sync::atomic::Ordering::Relaxed;
 use units::Nanos;
-use workload::{AfterWrite, Job, Offsets, Schedule, TrialClock};
+use workload::TrialClock;
 
 /// Failures in a row after which a client gives up: the device will not come back.
 const FAILURES_IN_A_ROW: u32 = 100;
@@ -20,27 +21,32 @@ const LONGEST_NAP: Nanos = Nanos::from_millis(100);
 /// What one outstanding operation is about.
 #[derive(Clone, Copy)]
 struct InFlight {
-    intended: Nanos,
+    step: Step,
     submitted: Nanos,
-    offset: u64,
-    reads: bool,
-    /// Since when the call that follows the write goes on.
-    syncing: Option<Nanos>,
+    doing: Doing,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy)]
+enum Doing {
+    /// The flush before it.
+    Preflush,
+    /// Its bytes.
+    Moving,
+    /// A call that makes durable what was written, since when: after its bytes, or alone.
+    Syncing(Nanos),
 }
 
 /// A client at work.
-pub(crate) struct Client<'a, E, C> {
+pub(crate) struct Client<'a, E, C, S> {
     engine: E,
     clock: C,
     control: &'a Control,
     page: &'a Page,
-    offsets: Offsets,
-    /// Where a rate is offered.
-    schedule: Option<Schedule>,
+    source: S,
+    /// Latency counts from the intended time, too.
+    open: bool,
     buffers: Buffers,
-    block_size: u32,
-    after: Option<(Action, u32)>,
-    writes_since_sync: u32,
     cpu: fn() -> Cpu,
     slots: Vec<InFlight>,
     free: Vec<u32>,
@@ -54,47 +60,41 @@ pub(crate) struct Client<'a, E, C> {
 }
 
 /// What a client works with.
-pub(crate) struct Kit<'a, E, C> {
+pub(crate) struct Kit<'a, E, C, S> {
     pub engine: E,
     pub clock: C,
     pub control: &'a Control,
     pub page: &'a Page,
-    pub offsets: Offsets,
-    pub schedule: Option<Schedule>,
+    pub source: S,
     pub buffers: Buffers,
     /// How the client's own CPU time, and its waiting for that, is read.
     pub cpu: fn() -> Cpu,
 }
 
-impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
-    pub fn new(kit: Kit<'a, E, C>, job: &Job) -> Self {
-        let idle = InFlight {
-            intended: Nanos::ZERO,
-            submitted: Nanos::ZERO,
+impl<'a, E: Engine, C: Clock, S: Source> Client<'a, E, C, S> {
+    /// With at most `depth` operations outstanding.
+    pub fn new(kit: Kit<'a, E, C, S>, depth: u32) -> Self {
+        let step = Step {
+            action: Action::Read,
             offset: 0,
-            reads: true,
-            syncing: None,
+            length: 0,
+            preflush: false,
+            intended: Nanos::ZERO,
+            tag: 0,
         };
-        let after = match job.sync.after {
-            AfterWrite::None => None,
-            AfterWrite::Fsync => Some((Action::Fsync, job.sync.every)),
-            AfterWrite::Fdatasync => Some((Action::Fdatasync, job.sync.every)),
-        };
+        let idle = InFlight { step, submitted: Nanos::ZERO, doing: Doing::Moving };
         Client {
             engine: kit.engine,
             clock: kit.clock,
             control: kit.control,
             page: kit.page,
-            offsets: kit.offsets,
-            schedule: kit.schedule,
+            open: kit.source.is_open(),
+            source: kit.source,
             buffers: kit.buffers,
-            block_size: job.block_size.0 as u32,
-            after,
-            writes_since_sync: 0,
             cpu: kit.cpu,
-            slots: vec![idle; job.depth as usize],
-            free: (0..job.depth).rev().collect(),
-            done: Vec::with_capacity(job.depth as usize),
+            slots: vec![idle; depth as usize],
+            free: (0..depth).rev().collect(),
+            done: Vec::with_capacity(depth as usize),
             measuring: false,
             failures_in_a_row: 0,
             napping: false,
@@ -127,6 +127,9 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
         let mut cpu_before = Cpu::default();
         loop {
             self.issue(now);
+            if self.source.is_done() && self.free.len() == self.slots.len() {
+                break;
+            }
             let patience = self.patience(now);
             self.reap(patience)?;
             now = self.clock.now();
@@ -145,15 +148,16 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
             self.page.system.store(cpu.system.0, Relaxed);
             self.page.cpu_wait.store(cpu.wait.map_or(UNKNOWN, |wait| wait.0), Relaxed);
         }
+        self.page.ended.store(now.0, Relaxed);
         self.count_backlog();
         Ok(())
     }
 
     /// How long to wait for a completion: until the next arrival, if it could be served.
     fn patience(&mut self, now: Nanos) -> Option<Nanos> {
-        let schedule = self.schedule.as_ref()?;
+        let due = self.source.due()?;
         self.napping = !self.free.is_empty();
-        self.napping.then(|| schedule.next().saturating_sub(now).min(LONGEST_NAP))
+        self.napping.then(|| due.saturating_sub(now).min(LONGEST_NAP))
     }
 
     fn reap(&mut self, timeout: Option<Nanos>) -> Result<(), Failure> {
@@ -164,42 +168,50 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
         })
     }
 
-    /// Starts whatever may start: all free slots in a closed loop, what is due where a rate is
-    /// offered.
+    /// Starts whatever may start: all free slots in a closed loop, what is due where time decides.
     #[inline]
     fn issue(&mut self, now: Nanos) {
         while let Some(&slot) = self.free.last() {
-            let intended = match &mut self.schedule {
-                None => now,
-                Some(schedule) => {
-                    let intended = schedule.next();
-                    if intended > now {
-                        return;
-                    }
-                    schedule.take();
-                    if self.napping {
-                        self.napping = false;
-                        self.awaited += 1;
-                        self.lateness += now - intended;
-                    }
-                    intended
-                }
-            };
+            let Some(step) = self.source.next(now) else { return };
+            if self.napping {
+                self.napping = false;
+                self.awaited += 1;
+                self.lateness += now - step.intended;
+            }
             self.free.pop();
-            let (block, reads) = self.offsets.next();
-            let offset = block * u64::from(self.block_size);
-            self.slots[slot as usize] =
-                InFlight { intended, submitted: now, offset, reads, syncing: None };
-            let (action, buffer) = if reads {
-                (Action::Read, self.buffers.read_into(slot))
-            } else {
-                (Action::Write, self.buffers.write_from(slot))
+            let doing = match step.length {
+                0 => Doing::Syncing(now),
+                _ if step.preflush => Doing::Preflush,
+                _ => Doing::Moving,
             };
-            let operation = Operation { action, offset, buffer, length: self.block_size };
-            // SAFETY: the slot was free, so its buffer is in no operation; `work` keeps all buffers
-            // until every operation has been reaped.
-            unsafe { self.engine.submit(operation, slot) };
+            self.slots[slot as usize] = InFlight { step, submitted: now, doing };
+            match doing {
+                Doing::Moving => self.move_bytes(slot),
+                Doing::Preflush => self.call(slot, Action::Fdatasync),
+                Doing::Syncing(_) => self.call(slot, step.action),
+            }
         }
+    }
+
+    /// Reads or writes what the slot's operation is about.
+    #[inline]
+    fn move_bytes(&mut self, slot: u32) {
+        let Step { action, offset, length, .. } = self.slots[slot as usize].step;
+        let buffer = match action {
+            Action::Read => self.buffers.read_into(slot),
+            _ => self.buffers.write_from(slot, length),
+        };
+        let operation = Operation { action, offset, buffer, length };
+        // SAFETY: the slot has no operation in flight, so its buffer is in none; `work` keeps all buffers
+        // until every operation has been reaped.
+        unsafe { self.engine.submit(operation, slot) };
+    }
+
+    /// Makes durable what was written.
+    fn call(&mut self, slot: u32, action: Action) {
+        let operation = Operation { action, offset: 0, buffer: std::ptr::null_mut(), length: 0 };
+        // SAFETY: such a call has no buffer.
+        unsafe { self.engine.submit(operation, slot) };
     }
 
     /// Counts what was done by `now`.
@@ -219,52 +231,54 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
     #[inline]
     fn account_one(&mut self, Done { slot, result }: Done, now: Nanos) -> Result<(), Failure> {
         let flight = self.slots[slot as usize];
-        let whole = if flight.syncing.is_some() { 0 } else { self.block_size as i32 };
+        let whole =
+            if matches!(flight.doing, Doing::Moving) { flight.step.length as i32 } else { 0 };
         if result != whole {
             self.free.push(slot);
+            self.source.ended(&flight.step, false, now);
             return self.count_failure(flight, result);
         }
         self.failures_in_a_row = 0;
-        match flight.syncing {
-            Some(since) if self.measuring => self.page.sync_service.record(now - since),
-            Some(_) => {}
-            None if !flight.reads && self.begins_sync(slot, now) => return Ok(()),
-            None => {}
+        match flight.doing {
+            Doing::Preflush => {
+                self.slots[slot as usize].doing = Doing::Moving;
+                self.move_bytes(slot);
+                return Ok(());
+            }
+            Doing::Syncing(since) if self.measuring => self.page.sync_service.record(now - since),
+            Doing::Syncing(_) => {}
+            Doing::Moving => {
+                // The call that follows a write takes its slot.
+                if let Some(action) = self.source.follows(flight.step.action) {
+                    self.slots[slot as usize].doing = Doing::Syncing(now);
+                    self.call(slot, action);
+                    return Ok(());
+                }
+            }
         }
         self.free.push(slot);
-        self.count(flight, now);
-        Ok(())
-    }
-
-    /// After every so many writes, the call that makes them durable takes the write's slot.
-    fn begins_sync(&mut self, slot: u32, now: Nanos) -> bool {
-        let Some((action, every)) = self.after else {
-            return false;
-        };
-        self.writes_since_sync += 1;
-        if self.writes_since_sync < every {
-            return false;
+        self.source.ended(&flight.step, true, now);
+        if flight.step.length > 0 {
+            self.count(flight, now);
         }
-        self.writes_since_sync = 0;
-        self.slots[slot as usize].syncing = Some(now);
-        let nothing = std::ptr::null_mut();
-        let operation = Operation { action, offset: 0, buffer: nothing, length: 0 };
-        // SAFETY: such a call has no buffer.
-        unsafe { self.engine.submit(operation, slot) };
-        true
+        Ok(())
     }
 
     #[inline]
     fn count(&mut self, flight: InFlight, now: Nanos) {
         let service = now - flight.submitted;
-        let response = self.schedule.is_some().then(|| now - flight.intended);
+        let response = self.open.then(|| now - flight.step.intended);
         let page = self.page;
         if !self.measuring {
-            let bank = if flight.reads { &page.warm_reads } else { &page.warm_writes };
+            let bank = if flight.step.action == Action::Read {
+                &page.warm_reads
+            } else {
+                &page.warm_writes
+            };
             bank.record(response.unwrap_or(service));
             return;
         }
-        let banks = if flight.reads {
+        let banks = if flight.step.action == Action::Read {
             (&page.read_service, &page.read_response)
         } else {
             (&page.write_service, &page.write_response)
@@ -301,12 +315,12 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
             return Ok(());
         }
         let stage = match flight {
-            InFlight { syncing: Some(_), .. } => Stage::Sync,
-            InFlight { reads: true, .. } => Stage::Read,
+            InFlight { doing: Doing::Preflush | Doing::Syncing(_), .. } => Stage::Sync,
+            InFlight { step: Step { action: Action::Read, .. }, .. } => Stage::Read,
             InFlight { .. } => Stage::Write,
         };
         let errno = if errno == 0 { libc::EIO } else { errno };
-        Err(Failure { stage, errno, offset: flight.offset })
+        Err(Failure { stage, errno, offset: flight.step.offset })
     }
 
     /// What should have been done by the end and was not: it has no latency yet, and leaving it
@@ -314,15 +328,19 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
     fn count_backlog(&self) {
         add(&self.page.awaited, self.awaited);
         add(&self.page.lateness, self.lateness.0);
-        let (Some(schedule), end) = (&self.schedule, self.control.end()) else {
+        if !self.open {
             return;
-        };
+        }
+        let end = self.control.end();
+        let next = self.source.backlog(end);
         let outstanding = || {
             let busy = |slot: &u32| !self.free.contains(slot);
-            (0..self.slots.len() as u32).filter(busy).map(|slot| self.slots[slot as usize].intended)
+            (0..self.slots.len() as u32)
+                .filter(busy)
+                .map(|slot| self.slots[slot as usize].step.intended)
         };
-        let waiting = schedule.due_before(end);
-        let first = outstanding().chain([schedule.next()]).min().unwrap_or(end);
+        let waiting = next.map_or(0, |(waiting, _)| waiting);
+        let first = outstanding().chain(next.map(|(_, first)| first)).min().unwrap_or(end);
         add(&self.page.backlog, waiting + outstanding().count() as u64);
         add(&self.page.oldest, end.saturating_sub(first).0);
     }
@@ -343,11 +361,6 @@ impl<'a, E: Engine, C: Clock> Client<'a, E, C> {
             self.reap(None)?;
         }
     }
-}
-
-/// Adds to a cell of which the caller is the one writer.
-fn add(cell: &AtomicU64, more: u64) {
-    cell.store(cell.load(Relaxed) + more, Relaxed);
 }
 
 #[cfg(test)]

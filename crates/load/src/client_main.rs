@@ -5,14 +5,19 @@ use crate::buffer::Buffers;
 use crate::client::{Client, Kit};
 use crate::clock::Monotonic;
 use crate::cost::Cpu;
-use crate::engines::{Engine, io_uring::Ring, null::Null, sync::Sync};
+use crate::engines::{self, Engine, io_uring::Ring, null::Null};
 use crate::error::{Failure, Stage};
 use crate::priority;
+use crate::replay::{Recorded, ReplayLoad};
+use crate::source::{Endless, Source};
 use crate::target::{Opening, operation_flags};
 use random::Stream;
 use record::JobRole;
 use serde::{Deserialize, Serialize};
-use std::{io, sync::atomic::Ordering::Relaxed};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 use workload::{EngineKind, Job, Offsets, Schedule, TrialClock};
 
 /// What every client of a job is started with.
@@ -24,6 +29,9 @@ pub(crate) struct JobSpec {
     pub blocks: u64,
     pub engine: EngineKind,
     pub seed: u64,
+    /// What is replayed in the job's place: by threads.
+    #[serde(skip)]
+    pub replay: Option<Arc<ReplayLoad>>,
 }
 
 /// Prepares, waits for the start, works, reports.
@@ -84,7 +92,7 @@ fn prepare_and_work(
     let flags = operation_flags(job.sync);
     match engine {
         EngineKind::Null => begin.work(Null::new(job.depth), buffers),
-        EngineKind::Sync => begin.work(Sync::new(open()?, flags), buffers),
+        EngineKind::Sync => begin.work(engines::sync::Sync::new(open()?, flags), buffers),
         EngineKind::IoUring => {
             // SAFETY: the client takes both, and drops the buffers after the ring or never.
             let ring = unsafe { Ring::new(open()?, job.depth, &buffers, (number, flags)) }
@@ -117,17 +125,30 @@ impl Begin<'_> {
             return Ok(());
         };
         let TrialClock { start, .. } = times;
+        if let Some(replay) = &self.spec.replay {
+            let source = Recorded::new(replay, (self.control, self.page), self.client, start);
+            return self.work_at(source, engine, buffers, times);
+        }
         let schedule = job.rate.map(|rate| Schedule::new(rate, client, start, stream("arrivals")));
+        self.work_at(Endless::new(job, offsets, schedule), engine, buffers, times)
+    }
+
+    fn work_at(
+        &self,
+        source: impl Source,
+        engine: impl Engine,
+        buffers: Buffers,
+        times: TrialClock,
+    ) -> Result<(), Failure> {
         let kit = Kit {
             engine,
             clock: Monotonic,
             control: self.control,
             page: self.page,
-            offsets,
-            schedule,
+            source,
             buffers,
             cpu: self.cpu,
         };
-        Client::new(kit, job).work(times)
+        Client::new(kit, self.spec.job.depth).work(times)
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Writer<'a> {
             && !stop.load(Relaxed)
         {
             let offset = (times.len() as u64 % span.max(1)) * block.0;
-            let buffer = self.buffers.write_from(0);
+            let buffer = self.buffers.write_from(0, block.0 as u32);
             let start = Instant::now();
             self.operate(Action::Write, offset, buffer)?;
             if let Some(action) = after {

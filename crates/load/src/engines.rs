@@ -14,6 +14,9 @@ use units::Nanos;
 pub(crate) enum Action {
     Read,
     Write,
+    /// A write that is done when it is on the medium (RWF_DSYNC): past the page cache of a block device, a
+    /// write with FUA.
+    WriteThrough,
     Fsync,
     Fdatasync,
 }

@@ -1,7 +1,7 @@
 //! The clients of one job: started, awaited, joined. Each is a thread, or a process of its
 //! own, which has an I/O context of its own, so that cfq and bfq tell it apart.
 
-use crate::board::Board;
+use crate::board::{Board, Page};
 use crate::client_main::{JobSpec, client_main};
 use crate::client_program::ClientProgram;
 use crate::clock::{Clock, Monotonic};
@@ -15,10 +15,13 @@ use std::{
     os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::Child,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     thread::JoinHandle,
 };
-use units::Nanos;
+use units::{Bytes, Nanos};
 use workload::{ClientKind, Job};
 
 /// A client's stack: it recurses nowhere and holds nothing large.
@@ -27,12 +30,20 @@ const STACK_BYTES: usize = 128 << 10;
 /// How often to look for processes that died: a system call for each.
 const LOOK_EVERY: Nanos = Nanos::from_millis(250);
 
+/// A device that completes nothing for so long though it could hangs. Devices give up a request and
+/// report an error after 30 s (the kernel's default for SCSI), so this is well above.
+pub(crate) const HUNG_AFTER: Nanos = Nanos::from_secs(90);
+
 /// The clients of one job.
 pub(crate) struct ClientHandles {
     pub job: Job,
+    /// Latency counts from the intended times, too.
+    pub open: bool,
+    /// A trace is replayed in the job's place.
+    pub replays: bool,
     pub board: Arc<Board>,
     tasks: Tasks,
-    path: PathBuf,
+    pub path: PathBuf,
     /// When processes were last looked at.
     looked: Nanos,
     /// The first that died, and how.
@@ -54,6 +65,7 @@ impl ClientHandles {
             errno: error.raw_os_error().unwrap_or(libc::EAGAIN),
         };
         let board = Arc::new(Board::new(job.clients as usize).map_err(|error| cannot(0, error))?);
+        let replay = load.replay.filter(|_| role == JobRole::Measured).cloned();
         let spec = Arc::new(JobSpec {
             role,
             job: job.clone(),
@@ -61,13 +73,17 @@ impl ClientHandles {
             blocks: load.target.size.0 / job.block_size.0,
             engine: load.engine,
             seed: load.seed,
+            replay: replay.clone(),
         });
+        let open = job.rate.is_some() || replay.as_ref().is_some_and(|it| it.is_open());
         let tasks = match job.client_kind {
             ClientKind::Threads => Tasks::Threads(Vec::new()),
             ClientKind::Processes => Tasks::Processes(Vec::new()),
         };
         let mut clients = ClientHandles {
             job: job.clone(),
+            open,
+            replays: replay.is_some(),
             board,
             tasks,
             path: load.target.path.clone(),
@@ -159,6 +175,29 @@ impl ClientHandles {
     /// Whether every client has ended.
     pub fn all_done(&self) -> bool {
         self.board.pages().all(|page| page.done.load(Relaxed) != 0)
+    }
+
+    /// Bytes that were read and written so far, by so many operations. Those of a trace differ in length.
+    pub fn moved(&self, reads: u64, writes: u64) -> [Bytes; 2] {
+        if !self.replays {
+            return [reads, writes].map(|operations| self.job.block_size * operations);
+        }
+        [self.sum(|page| &page.bytes_read), self.sum(|page| &page.bytes_written)].map(Bytes)
+    }
+
+    /// Requests of a trace that began and have not ended, and those that have.
+    pub fn replayed(&self) -> (u64, u64) {
+        let finished = self.sum(|page| &page.finished);
+        (self.sum(|page| &page.begun).saturating_sub(finished), finished)
+    }
+
+    /// When the last client ended its work.
+    pub fn ended(&self) -> Nanos {
+        Nanos(self.board.pages().map(|page| page.ended.load(Relaxed)).max().unwrap_or(0))
+    }
+
+    fn sum(&self, cell: fn(&Page) -> &AtomicU64) -> u64 {
+        self.board.pages().map(|page| cell(page).load(Relaxed)).sum()
     }
 
     /// Completions after the end: as long as they grow, the device works.

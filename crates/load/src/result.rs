@@ -87,36 +87,31 @@ pub(crate) fn measurement(
 }
 
 fn job(clients: &ClientHandles) -> JobMeasurement {
-    let open = clients.job.rate.is_some();
-    let bytes = |operations: u64| Bytes(operations * clients.job.block_size.0);
+    let open = clients.open;
     let total = |bank: fn(&Page) -> &Bank| -> Histogram {
         let mut tally = Tally::new();
         clients.board.pages().for_each(|page| tally.add(bank(page)));
         tally.histogram()
     };
-    let kind = |service: Histogram, response: Option<Histogram>, moves: bool| {
-        let operations = service.count();
-        let bytes = if moves { bytes(operations) } else { Bytes::ZERO };
-        OperationMeasurement { operations, bytes, service, response }
+    let kind = |service: Histogram, response: Option<Histogram>, bytes: Bytes| {
+        OperationMeasurement { operations: service.count(), bytes, service, response }
     };
+    let (reads, writes) = (total(|page| &page.read_service), total(|page| &page.write_service));
+    let [read, written] = clients.moved(reads.count(), writes.count());
     JobMeasurement {
-        reads: kind(
-            total(|page| &page.read_service),
-            open.then(|| total(|page| &page.read_response)),
-            true,
-        ),
-        writes: kind(
-            total(|page| &page.write_service),
-            open.then(|| total(|page| &page.write_response)),
-            true,
-        ),
-        syncs: kind(total(|page| &page.sync_service), None, false),
+        reads: kind(reads, open.then(|| total(|page| &page.read_response)), read),
+        writes: kind(writes, open.then(|| total(|page| &page.write_response)), written),
+        syncs: kind(total(|page| &page.sync_service), None, Bytes::ZERO),
         clients: clients
             .board
             .pages()
             .map(|page| {
                 let operations = page.read_service.count() + page.write_service.count();
-                ClientShare { operations, bytes: bytes(operations) }
+                let bytes = match clients.replays {
+                    true => page.bytes_read.load(Relaxed) + page.bytes_written.load(Relaxed),
+                    false => operations * clients.job.block_size.0,
+                };
+                ClientShare { operations, bytes: Bytes(bytes) }
             })
             .collect(),
         errors: errors(clients),

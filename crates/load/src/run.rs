@@ -4,7 +4,7 @@
 use crate::clock::{Clock, Monotonic};
 use crate::error::LoadError;
 use crate::fio;
-use crate::handles::ClientHandles;
+use crate::handles::{ClientHandles, HUNG_AFTER};
 use crate::result;
 use crate::spec::LoadSpec;
 use crate::watch::Watch;
@@ -18,10 +18,7 @@ use workload::{EngineKind, Live, TrialClock};
 
 /// The background job begins this much before the measured one.
 const BACKGROUND_LEAD: Nanos = Nanos::from_millis(20);
-/// A device that completes nothing for so long after the end hangs. Devices give up a request and
-/// report an error after 30 s (the kernel's default for SCSI), so this is well above.
-const HUNG_AFTER: Nanos = Nanos::from_secs(90);
-/// The same, after somebody asked to stop.
+/// How long a device may complete nothing after somebody asked to stop, before it is given up.
 const HUNG_AFTER_STOP: Nanos = Nanos::from_secs(10);
 
 /// Runs the load and measures it. `each_second` is called once a second, from the warm-up's first to

@@ -3,16 +3,20 @@
 use crate::buffer::Buffers;
 use crate::client_program::ClientProgram;
 use crate::error::LoadError;
+use crate::replay::ReplayLoad;
 use crate::target::Target;
 use record::JobRole;
+use std::sync::Arc;
 use units::{Bytes, Nanos};
-use workload::{EngineKind, Job, Workload};
+use workload::{ClientKind, EngineKind, Job, Workload};
 
 /// One trial's load.
 #[derive(Clone, Copy, Debug)]
 pub struct LoadSpec<'a> {
     /// The job to measure, and the one beside it.
     pub workload: &'a Workload,
+    /// A trace in place of the job to measure.
+    pub replay: Option<&'a Arc<ReplayLoad>>,
     /// What it goes to.
     pub target: &'a Target,
     /// What moves the bytes.
@@ -33,8 +37,9 @@ const MEMORY_SHARE: f64 = 0.5;
 impl LoadSpec<'_> {
     /// The jobs with their roles, the measured first.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = (JobRole, &Job)> {
+        let measured = self.replay.map_or(&self.workload.job, |replay| replay.job());
         [
-            (JobRole::Measured, Some(&self.workload.job)),
+            (JobRole::Measured, Some(measured)),
             (JobRole::Background, self.workload.background.as_ref()),
         ]
         .into_iter()
@@ -48,6 +53,9 @@ impl LoadSpec<'_> {
         }
         for (_, job) in self.jobs() {
             self.check_job(job)?;
+        }
+        if let Some(replay) = self.replay {
+            self.check_replay(replay)?;
         }
         self.check_memory()
     }
@@ -70,6 +78,20 @@ impl LoadSpec<'_> {
         match self.engine {
             EngineKind::Null => Ok(()),
             _ => self.target.check(job),
+        }
+    }
+
+    fn check_replay(&self, replay: &ReplayLoad) -> Result<(), LoadError> {
+        if replay.job().client_kind == ClientKind::Processes || self.engine == EngineKind::Fio {
+            let refused =
+                "a trace is replayed by threads of this program, with the engine io_uring or sync";
+            return Err(LoadError::Refused(refused.to_owned()));
+        }
+        // Requests differ in length: each must be a multiple of what direct I/O goes in.
+        let smallest = Job { block_size: replay.multiple(), ..replay.job().clone() };
+        match self.engine {
+            EngineKind::Null => Ok(()),
+            _ => self.target.check(&smallest),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::bank::Tally;
 use crate::clock::{Clock, Monotonic};
 use crate::cost::Workers;
 use crate::error::LoadError;
-use crate::handles::ClientHandles;
+use crate::handles::{ClientHandles, HUNG_AFTER};
 use record::Second;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use units::{Bytes, Nanos};
@@ -21,6 +21,8 @@ pub(crate) struct Watch {
     pub workers: [Workers; 2],
     pub stopped: bool,
     before: Snapshot,
+    /// When a request of a trace was last seen to end, and how many had.
+    progress: (Nanos, u64),
 }
 
 /// What the measured job's clients had counted at one moment.
@@ -28,6 +30,7 @@ struct Snapshot {
     at: Nanos,
     reads: u64,
     writes: u64,
+    bytes: Bytes,
     latency: Tally,
 }
 
@@ -38,7 +41,14 @@ impl Watch {
             seconds: Vec::new(),
             workers: [Workers::now(), Workers::default()],
             stopped: false,
-            before: Snapshot { at: times.start, reads: 0, writes: 0, latency: Tally::new() },
+            before: Snapshot {
+                at: times.start,
+                reads: 0,
+                writes: 0,
+                bytes: Bytes::ZERO,
+                latency: Tally::new(),
+            },
+            progress: (times.start, 0),
         }
     }
 
@@ -57,6 +67,9 @@ impl Watch {
                 if failure.is_some() || self.stopped {
                     return self.end_early(handles, failure);
                 }
+                if handles[0].replays && handles[0].all_done() {
+                    return self.end_with_trace(handles);
+                }
                 let left = tick.saturating_sub(Monotonic.now());
                 std::thread::sleep(left.min(LOOK_EVERY).as_duration());
             }
@@ -68,7 +81,34 @@ impl Watch {
                 return Ok(());
             }
             self.second(self.moment(tick), handles, each_second);
+            if let Some(waited) = self.hangs(&handles[0]) {
+                let path = handles[0].path.clone();
+                return self.end_early(handles, Some(LoadError::Hung { path, waited }));
+            }
         }
+    }
+
+    /// A trial of a trace ends with its last request.
+    fn end_with_trace(&mut self, handles: &[ClientHandles]) -> Result<(), LoadError> {
+        self.workers[1] = Workers::now();
+        self.times.end = handles[0].ended().clamp(self.times.measure + Nanos(1), self.times.end);
+        // What runs in the background has nothing more to run beside.
+        for clients in &handles[1..] {
+            clients.board.control().end_now(self.times.end);
+        }
+        Ok(())
+    }
+
+    /// For how long nothing of a trace has ended though something is outstanding, if that is too long: a job
+    /// is judged when its time is over, and a trace has no time.
+    fn hangs(&mut self, clients: &ClientHandles) -> Option<Nanos> {
+        let (outstanding, finished) = clients.replayed();
+        let now = Monotonic.now();
+        if outstanding == 0 || finished != self.progress.1 {
+            self.progress = (now, finished);
+        }
+        let waited = now - self.progress.0;
+        (waited > HUNG_AFTER).then_some(waited)
     }
 
     fn end_early(
@@ -99,11 +139,13 @@ impl Watch {
 
     /// Notes what was done since the last tick, and tells the caller.
     fn second(&mut self, at: Nanos, handles: &[ClientHandles], each_second: &mut dyn FnMut(&Live)) {
+        // A trace may have ended before its last tick was noticed.
+        let at = at.max(self.before.at);
         let warming = at <= self.times.measure;
         let now = Snapshot::take(&handles[0], at, warming);
         let (reads, writes) = (now.reads - self.before.reads, now.writes - self.before.writes);
         let latency = now.latency.since(&self.before.latency);
-        let bytes = Bytes(handles[0].job.block_size.0 * (reads + writes));
+        let bytes = Bytes(now.bytes.0 - self.before.bytes.0);
         let length = (at - self.before.at).as_secs_f64().max(1e-9);
         let second = Second {
             at: self.times.axis(at),
@@ -118,7 +160,7 @@ impl Watch {
         self.seconds.push(second);
         self.before = match at == self.times.measure {
             // What follows is counted in other banks, which begin at nothing.
-            true => Snapshot { at, reads: 0, writes: 0, latency: Tally::new() },
+            true => Snapshot { at, reads: 0, writes: 0, bytes: Bytes::ZERO, latency: Tally::new() },
             false => now,
         };
         each_second(&Live {
@@ -139,7 +181,7 @@ impl Watch {
 impl Snapshot {
     fn take(clients: &ClientHandles, at: Nanos, warming: bool) -> Self {
         let mut latency = Tally::new();
-        let open = clients.job.rate.is_some();
+        let open = clients.open;
         let (mut reads, mut writes) = (0, 0);
         for page in clients.board.pages() {
             let (read, write) = match (warming, open) {
@@ -154,6 +196,7 @@ impl Snapshot {
             latency.add(write);
             writes += latency.count() - before;
         }
-        Snapshot { at, reads, writes, latency }
+        let [read, written] = clients.moved(reads, writes);
+        Snapshot { at, reads, writes, bytes: read + written, latency }
     }
 }

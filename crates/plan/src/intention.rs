@@ -2,7 +2,7 @@
 
 use crate::{Factor, Filesystem};
 use std::path::PathBuf;
-use units::Bytes;
+use units::{Bytes, Nanos};
 use workload::DatabaseJob;
 
 /// What a run will change or make, and put back or remove in the end. Data alone: `report` has the
@@ -24,6 +24,15 @@ pub enum Intention {
         device: String,
         /// How much; all of it where a filesystem is made.
         size: Option<Bytes>,
+    },
+    /// Replay a trace in every trial.
+    Replay {
+        /// Its file.
+        file: String,
+        /// Its requests.
+        requests: u64,
+        /// From the first to the last, which takes as long where they are issued as recorded.
+        length: Nanos,
     },
     /// Attach a loop device to each scratch file.
     AttachLoop {

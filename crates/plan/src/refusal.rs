@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use units::Bytes;
-use workload::PresetLimit;
+use workload::{EngineKind, PresetLimit, ReplayMode};
 
 /// Why a cell or a factor is not possible on a target. What the program decides by is data; `message`
 /// is what another part of the program (the host's settings, a filesystem's tools, a server) said.
@@ -248,13 +248,43 @@ pub enum Refusal {
     )]
     TraceOnFilesystem,
     /// A trace reaches beyond the span.
-    #[error("the trace reaches to {reaches}, and the device has {span}: name a larger profile")]
+    #[error(
+        "the trace reaches to {reaches}, and {span} are used: name a larger device or --size, or move what lies \
+         beyond with --replay-wrap"
+    )]
     TraceTooLong {
         /// The end of its last request.
         reaches: Bytes,
         /// What is used of the device.
         span: Bytes,
     },
+    /// A request of a trace is longer than the span.
+    #[error(
+        "the longest request of the trace has {request}, and {span} are used: name a larger --size"
+    )]
+    TraceRequestTooLong {
+        /// The longest.
+        request: Bytes,
+        /// What is used of the device.
+        span: Bytes,
+    },
+    /// An engine cannot replay a trace in this mode.
+    #[error(
+        "the engine {engine} cannot replay a trace in mode {mode}: io_uring replays in every mode, sync (one \
+         request outstanding a process) in mode closed, and in mode asap at depth 1"
+    )]
+    TraceEngine {
+        /// The engine.
+        engine: EngineKind,
+        /// The mode.
+        mode: ReplayMode,
+    },
+    /// A trace's processes are threads.
+    #[error(
+        "the processes of a trace are replayed by threads, each with an I/O context of its own, as a process \
+         has: leave client_kind out"
+    )]
+    TraceByProcesses,
     /// A sentence of a run file older than version 3.
     #[error("{text}")]
     Recorded {

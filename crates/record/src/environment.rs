@@ -100,6 +100,13 @@ pub enum Caveat {
         /// How long a trial lasts at most.
         measure: Nanos,
     },
+    /// Requests of the trace reach beyond the span and were moved into it.
+    TraceWrapped {
+        /// How many.
+        requests: u64,
+        /// The span.
+        span: Bytes,
+    },
     /// Requests of the trace that are neither reads, writes nor flushes were left out.
     TraceOtherRequests {
         /// How many.

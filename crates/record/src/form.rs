@@ -96,6 +96,8 @@ struct ReplayForm {
     unit: Option<String>,
     #[serde(default)]
     skip_bad: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    wrap: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -276,6 +278,7 @@ impl From<&Workload> for WorkloadForm {
                 format: replay.format.clone(),
                 unit: replay.unit.clone(),
                 skip_bad: replay.skip_bad,
+                wrap: replay.wrap,
             }),
             server_program: workload.server_program.clone(),
             variables: workload.variables.clone(),
@@ -293,6 +296,7 @@ impl TryFrom<WorkloadForm> for Workload {
                 format: form.format,
                 unit: form.unit,
                 skip_bad: form.skip_bad,
+                wrap: form.wrap,
             })
         };
         Ok(Workload {

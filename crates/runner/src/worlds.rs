@@ -2,6 +2,7 @@
 
 mod emulated;
 mod real;
+mod recorded;
 mod simulated;
 
 pub(crate) use emulated::{EmulatedTarget, EmulatedWorld};

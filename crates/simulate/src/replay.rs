@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use trace::{Entry, Trace, TraceOp};
-use units::Nanos;
+use units::{Nanos, Sectors};
 use workload::ReplayMode;
 
 /// A trace and how to replay it.
@@ -14,6 +14,8 @@ pub struct ReplaySpec<'a> {
     pub mode: ReplayMode,
     /// In mode `asap`: the largest number of outstanding requests.
     pub outstanding: u32,
+    /// Requests beyond the span are moved into it; without this, such a trace is refused.
+    pub wrap: bool,
 }
 
 /// How many processes are distinguished; further ones share these.
@@ -68,6 +70,7 @@ pub(crate) enum Next {
 /// The state of a replay.
 pub(crate) struct Replaying<'a> {
     entries: &'a [Entry],
+    span: Sectors,
     mode: ReplayMode,
     outstanding: u32,
     /// The remaining entries of each client.
@@ -81,7 +84,7 @@ pub(crate) struct Replaying<'a> {
 }
 
 impl<'a> Replaying<'a> {
-    pub fn new(spec: &ReplaySpec<'a>) -> Self {
+    pub fn new(spec: &ReplaySpec<'a>, span: Sectors) -> Self {
         let clients = spec.clients();
         let mut of_client = vec![VecDeque::new(); clients as usize];
         for (place, entry) in spec.trace.entries.iter().enumerate() {
@@ -89,6 +92,7 @@ impl<'a> Replaying<'a> {
         }
         Replaying {
             entries: &spec.trace.entries,
+            span,
             mode: spec.mode,
             outstanding: spec.outstanding.max(1),
             // A process's first request is issued at its recorded time.
@@ -111,7 +115,7 @@ impl<'a> Replaying<'a> {
     /// What `client`, which has a free slot, may do at `now`.
     pub fn next(&self, client: u32, now: Nanos) -> Next {
         let Some(&place) = self.of_client[client as usize].front() else { return Next::Nothing };
-        let entry = self.entries[place as usize];
+        let entry = self.entries[place as usize].within(self.span);
         let due = match self.mode {
             ReplayMode::Open => entry.at,
             ReplayMode::Closed => self.not_before[client as usize],

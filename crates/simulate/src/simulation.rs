@@ -175,7 +175,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
             step: spec.replay.as_ref().map(ReplaySpec::sampling_step),
             acted: true,
             log: Recorder::new(spec.log_requests, spec.warmup),
-            replay: spec.replay.as_ref().map(Replaying::new),
+            replay: spec.replay.as_ref().map(|replay| Replaying::new(replay, spec.span)),
             operations: 0,
             punted: 0,
             machine,

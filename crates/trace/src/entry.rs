@@ -34,6 +34,23 @@ pub struct Entry {
     pub service: Option<Nanos>,
 }
 
+impl Entry {
+    /// Where it ends.
+    pub fn end(&self) -> Sectors {
+        Sectors(self.start.0.saturating_add(self.count.0))
+    }
+
+    /// The request within `span`, which is not shorter than it: one that reaches beyond begins so far behind
+    /// the beginning as it lay behind a multiple of the span, or ends at the span's end.
+    pub fn within(self, span: Sectors) -> Entry {
+        if self.end() <= span {
+            return self;
+        }
+        let start = (self.start.0 % span.0.max(1)).min(span.0.saturating_sub(self.count.0));
+        Entry { start: Sectors(start), ..self }
+    }
+}
+
 /// A request as a line describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {

@@ -236,6 +236,28 @@ impl Builder {
 }
 
 impl Trace {
+    /// How many of its requests reach beyond a span.
+    pub fn beyond(&self, span: Sectors) -> u64 {
+        self.entries.iter().filter(|entry| entry.end() > span).count() as u64
+    }
+
+    /// The sectors of its longest request.
+    pub fn longest(&self) -> Sectors {
+        self.entries.iter().map(|entry| entry.count).max().unwrap_or_default()
+    }
+
+    /// From its first request to its last.
+    pub fn length(&self) -> Nanos {
+        let (first, last) = (self.entries.first(), self.entries.last());
+        first.zip(last).map_or(Nanos::ZERO, |(first, last)| last.at - first.at)
+    }
+
+    /// The largest power of two of sectors that all its requests begin at and end at multiples of, up to 4 KiB.
+    pub fn multiple(&self) -> Sectors {
+        let all = self.entries.iter().fold(8, |all, entry| all | entry.start.0 | entry.count.0);
+        Sectors(1 << all.trailing_zeros())
+    }
+
     /// Refuses a trace in which there is nothing to replay.
     pub fn check_replayable(&self, file: &str) -> Result<(), TraceError> {
         match self.entries.iter().any(|entry| entry.op != TraceOp::Flush) {

@@ -22,6 +22,9 @@ pub struct Replay {
     /// Leave out lines that do not fit the format, and count them.
     #[serde(default)]
     pub skip_bad: bool,
+    /// Requests beyond the span are moved into it; without this, such a trace is refused.
+    #[serde(default)]
+    pub wrap: bool,
 }
 
 /// When a trace's requests are issued.

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::board::Board;
+use crate::source::Endless;
 use random::Stream;
 use std::{cell::Cell, cell::RefCell, collections::HashSet, io, rc::Rc};
 use units::Bytes;
+use workload::{Job, Offsets, Schedule};
 
 const MS: u64 = 1_000_000;
 
@@ -118,13 +120,16 @@ fn run(setup: Setup) -> Run {
         clock: time,
         control: board.control(),
         page: board.page(0),
-        offsets: Offsets::new(job.pattern, (0, 1), 100, stream()),
-        schedule: job.rate.map(|rate| Schedule::new(rate, (0, 1), start, stream())),
+        source: Endless::new(
+            &job,
+            Offsets::new(job.pattern, (0, 1), 100, stream()),
+            job.rate.map(|rate| Schedule::new(rate, (0, 1), start, stream())),
+        ),
         buffers: Buffers::new(4096, job.depth, kinds, &mut stream()).unwrap(),
         cpu: Cpu::default,
     };
     assert_eq!(job.block_size, Bytes::from_kib(4));
-    let result = Client::new(kit, &job).work(times);
+    let result = Client::new(kit, job.depth).work(times);
     let log = log.take();
     Run { board, result, log }
 }
@@ -238,4 +243,71 @@ fn passing_errors_and_short_transfers_are_counted_and_survived() {
     assert_eq!(page.errors[libc::EIO as usize].load(Relaxed), 100);
     assert_eq!(page.errors[SHORT].load(Relaxed), 100);
     assert!((799..=800).contains(&page.read_service.count()));
+}
+
+/// A trace in blkparse's words, replayed by one client on a server that takes 1 ms.
+fn replayed(text: &str, mode: workload::ReplayMode) -> (Board, Vec<Action>) {
+    let trace = std::sync::Arc::new(trace::parse("t", text, None, false).unwrap());
+    let replay = crate::ReplayLoad::new(trace, mode, Bytes::from_mib(1), &Job::default());
+    let board = Board::new(1).unwrap();
+    let start = Nanos::from_secs(1);
+    let times = TrialClock { start, measure: start, end: start + Nanos::from_secs(100) };
+    board.control().go(times);
+    let time = Hand(Rc::new(Cell::new(0)));
+    let log = Rc::default();
+    let depth = replay.job().depth;
+    let engine = Server {
+        time: time.clone(),
+        service: MS,
+        stall: 0..0,
+        free_at: 0,
+        in_flight: Vec::new(),
+        depth: depth as usize,
+        outcome: |_| None,
+        log: Rc::clone(&log),
+    };
+    let source = crate::replay::Recorded::new(&replay, (board.control(), board.page(0)), 0, start);
+    let buffers = Buffers::new(8192, depth, (true, true), &mut Stream::new(1, "test")).unwrap();
+    let control = board.control();
+    let kit = Kit {
+        engine,
+        clock: time,
+        control,
+        page: board.page(0),
+        source,
+        buffers,
+        cpu: Cpu::default,
+    };
+    Client::new(kit, depth).work(times).unwrap();
+    (board, log.take())
+}
+
+/// A read, a write between a flush and FUA, a flush alone, and a read beyond the span.
+const RECORDED: &str = "8,0 0 1 0.000000000 7 Q R 0 + 8 [a]\n\
+    8,0 0 2 0.010000000 7 Q FWFS 64 + 16 [a]\n\
+    8,0 0 3 0.020000000 7 Q FN [a]\n\
+    8,0 0 4 0.030000000 7 Q R 4096 + 8 [a]\n";
+
+#[test]
+fn a_trace_is_replayed_as_what_it_is_and_ends_with_its_last_request() {
+    use workload::ReplayMode::{Asap, Closed, Open};
+    // Closed: the service is not recorded, so the gaps of 10 ms are thinking. The write takes two.
+    for (mode, took) in [(Open, 31), (Closed, 35), (Asap, 5)] {
+        let (board, log) = replayed(RECORDED, mode);
+        let expected = [
+            Action::Read,
+            Action::Fdatasync,
+            Action::WriteThrough,
+            Action::Fdatasync,
+            Action::Read,
+        ];
+        assert_eq!(log, expected, "{mode}");
+        let page = board.page(0);
+        assert_eq!(page.ended.load(Relaxed), 1000 * MS + took * MS, "{mode}");
+        let counts = [&page.read_service, &page.write_service, &page.sync_service].map(Bank::count);
+        assert_eq!(counts, [2, 1, 1], "{mode}");
+        assert_eq!(page.read_response.count(), if mode == Open { 2 } else { 0 });
+        let moved = [&page.bytes_read, &page.bytes_written].map(|bytes| bytes.load(Relaxed));
+        assert_eq!(moved, [8192, 8192], "{mode}");
+    }
 }

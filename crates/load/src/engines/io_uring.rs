@@ -59,27 +59,35 @@ impl Ring {
     fn entry(&self, operation: Operation) -> squeue::Entry {
         let Operation { action, offset, buffer, length } = operation;
         let file = Fixed(0);
+        let flags = match action {
+            Action::WriteThrough => self.flags | libc::RWF_DSYNC,
+            _ => self.flags,
+        };
         match (action, self.buffers_registered) {
             (Action::Read, true) => opcode::ReadFixed::new(file, buffer, length, 0)
                 .offset(offset)
                 .ioprio(self.priority)
-                .rw_flags(self.flags)
+                .rw_flags(flags)
                 .build(),
             (Action::Read, false) => opcode::Read::new(file, buffer, length)
                 .offset(offset)
                 .ioprio(self.priority)
-                .rw_flags(self.flags)
+                .rw_flags(flags)
                 .build(),
-            (Action::Write, true) => opcode::WriteFixed::new(file, buffer, length, 0)
-                .offset(offset)
-                .ioprio(self.priority)
-                .rw_flags(self.flags)
-                .build(),
-            (Action::Write, false) => opcode::Write::new(file, buffer, length)
-                .offset(offset)
-                .ioprio(self.priority)
-                .rw_flags(self.flags)
-                .build(),
+            (Action::Write | Action::WriteThrough, true) => {
+                opcode::WriteFixed::new(file, buffer, length, 0)
+                    .offset(offset)
+                    .ioprio(self.priority)
+                    .rw_flags(flags)
+                    .build()
+            }
+            (Action::Write | Action::WriteThrough, false) => {
+                opcode::Write::new(file, buffer, length)
+                    .offset(offset)
+                    .ioprio(self.priority)
+                    .rw_flags(flags)
+                    .build()
+            }
             (Action::Fsync, _) => opcode::Fsync::new(file).build(),
             (Action::Fdatasync, _) => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
         }

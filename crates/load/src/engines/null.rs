@@ -19,7 +19,7 @@ impl Engine for Null {
     #[inline]
     unsafe fn submit(&mut self, operation: Operation, slot: u32) {
         let result = match operation.action {
-            Action::Read | Action::Write => operation.length as i32,
+            Action::Read | Action::Write | Action::WriteThrough => operation.length as i32,
             Action::Fsync | Action::Fdatasync => 0,
         };
         self.done.push(Done { slot, result });

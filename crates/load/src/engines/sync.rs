@@ -37,6 +37,10 @@ impl Engine for Sync {
                     Action::Write if self.flags != 0 => {
                         libc::pwritev2(fd, &raw const whole, 1, offset, self.flags)
                     }
+                    Action::WriteThrough => {
+                        let flags = self.flags | libc::RWF_DSYNC;
+                        libc::pwritev2(fd, &raw const whole, 1, offset, flags)
+                    }
                     Action::Read => libc::pread(fd, buffer.cast(), length, offset),
                     Action::Write => libc::pwrite(fd, buffer.cast(), length, offset),
                     Action::Fsync => libc::fsync(fd) as isize,

@@ -143,6 +143,7 @@ mod tests {
         let workload = Workload { job: job.parse().unwrap(), ..Workload::default() };
         write(&LoadSpec {
             workload: &workload,
+            replay: None,
             target: &target,
             engine: EngineKind::Fio,
             warmup: Nanos::from_secs(1),

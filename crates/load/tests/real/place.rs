@@ -58,6 +58,7 @@ impl Trial<'_> {
         };
         let spec = LoadSpec {
             workload: &workload,
+            replay: None,
             target,
             engine: self.engine,
             warmup: self.warmup,

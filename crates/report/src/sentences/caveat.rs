@@ -42,6 +42,10 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
                  raise --measure to replay all of it"
             )
         }
+        Caveat::TraceWrapped { requests, span } => format!(
+            "{requests} requests of the trace lie beyond {span} and were moved into it (--replay-wrap): they \
+             are nearer to the others than they were"
+        ),
         Caveat::TraceOtherRequests { requests } => format!(
             "{requests} requests of the trace are neither reads, writes nor flushes and were left out"
         ),

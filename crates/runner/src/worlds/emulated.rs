@@ -6,7 +6,10 @@ mod target;
 
 pub use target::EmulatedTarget;
 
-use super::real::{RealSession, RealTarget};
+use super::{
+    real::{RealSession, RealTarget},
+    recorded,
+};
 use crate::{Options, Session, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
@@ -18,7 +21,10 @@ use plan::{
     SizeLimit,
 };
 use record::{Caveat, Environment, Measurement, Mover, TrialId, VoidReason, WorldKind};
-use std::{rc::Rc, sync::atomic::AtomicBool};
+use std::{
+    rc::Rc,
+    sync::{Arc, atomic::AtomicBool},
+};
 use units::{Bytes, Nanos};
 use workload::Preset;
 
@@ -69,12 +75,6 @@ impl EmulatedWorld {
                 return Err(WorldError::usage(format!("{target}: {what}: leave it out")));
             }
         }
-        if options.replay.is_some() {
-            return Err(WorldError::usage(format!(
-                "a trace is replayed in the simulated world only: write simulated:{}",
-                target.profile
-            )));
-        }
         let transport = Transport::choose(target.transport).map_err(WorldError::usage)?;
         let profile = profile::load(&target.profile).map_err(WorldError::usage)?;
         let device = profile.build(0).map_err(WorldError::usage)?;
@@ -83,6 +83,8 @@ impl EmulatedWorld {
         let folder = state.ancestors().find(|folder| folder.is_dir());
         let folder = folder.unwrap_or(std::path::Path::new("/"));
         let beside = Options { own_loop: true, ..options.clone() };
+        let mut host = RealTarget::look(folder, &beside)?;
+        host.trace = options.replay.as_ref().map(recorded::load).transpose()?.map(Arc::new);
         Ok(EmulatedWorld {
             name: target.profile.clone(),
             capacity: emulate::size_of(&profile, device.capacity().bytes(), None)
@@ -93,7 +95,7 @@ impl EmulatedWorld {
             data,
             transport,
             options: options.clone(),
-            host: RealTarget::look(folder, &beside)?,
+            host,
         })
     }
 
@@ -166,6 +168,7 @@ impl<'a> EmulatedSession<'a> {
         };
         let mut target = RealTarget::look(&emulation.node, &options)?;
         target.sparse = true;
+        target.trace = world.host.trace.clone();
         let real = RealSession::prepare(Rc::new(target), plan, stop, watcher)?;
         Ok(EmulatedSession { world, plan, up: Some(Up { real, emulation, changes }) })
     }
@@ -285,6 +288,8 @@ impl World for EmulatedWorld {
                 transport,
             });
         }
+        let trace = self.host.trace.iter();
+        caveats.extend(trace.flat_map(|trace| recorded::caveats(trace, plan)));
         caveats.extend(host.caveats.iter().filter(|caveat| is_of_the_machine(caveat)).cloned());
         Ok(Environment {
             world: self.kind(),

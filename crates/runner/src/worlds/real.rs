@@ -14,6 +14,7 @@ pub use application::{
 };
 pub(super) use session::RealSession;
 
+use super::recorded;
 use crate::{Options, Session, Watcher, World, WorldError};
 use databases::Servers;
 use host::{Host, TargetKind};
@@ -22,7 +23,7 @@ use record::{Environment, WorldKind};
 use std::{
     path::{Path, PathBuf},
     rc::Rc,
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
 };
 use units::{Bytes, Nanos};
 use workload::Preset;
@@ -44,6 +45,8 @@ pub(super) struct RealTarget {
     pub sparse: bool,
     pub use_existing: bool,
     pub servers: Servers,
+    /// What is replayed in place of a job.
+    pub trace: Option<Arc<trace::Trace>>,
 }
 
 /// The size of a scratch file when no size is named.
@@ -90,6 +93,7 @@ impl RealTarget {
             sparse: false,
             use_existing: options.use_existing,
             servers: Servers::default(),
+            trace: None,
         })
     }
 
@@ -113,11 +117,16 @@ impl RealTarget {
         let (limit, why) = describe::size_limit(self)?;
         offer.default_size = match self.chain.kind {
             // A small device is used whole.
-            TargetKind::BlockDevice => DEFAULT_SIZE.min(limit),
-            TargetKind::Directory | TargetKind::File => DEFAULT_SIZE,
+            TargetKind::BlockDevice => self.wanted_size().min(limit),
+            TargetKind::Directory | TargetKind::File => self.wanted_size(),
         };
         offer.size_limit = Some((limit, why));
         Ok(offer)
+    }
+
+    /// The span of a trace, or what a job has.
+    fn wanted_size(&self) -> Bytes {
+        self.trace.as_ref().map_or(DEFAULT_SIZE, |trace| recorded::span(trace))
     }
 
     /// What a preset stands for on the plan's server and this storage.
@@ -144,14 +153,9 @@ impl RealTarget {
 impl RealWorld {
     /// Looks at a path; changes nothing.
     pub fn open(path: &Path, options: &Options) -> Result<RealWorld, WorldError> {
-        if options.replay.is_some() {
-            return Err(WorldError::usage(format!(
-                "a trace is replayed in the simulated world only, and {} is real: write \
-                 simulated:PROFILE (`spindle profiles` lists them)",
-                path.display()
-            )));
-        }
-        Ok(RealWorld { target: Rc::new(RealTarget::look(path, options)?) })
+        let mut target = RealTarget::look(path, options)?;
+        target.trace = options.replay.as_ref().map(recorded::load).transpose()?.map(Arc::new);
+        Ok(RealWorld { target: Rc::new(target) })
     }
 }
 

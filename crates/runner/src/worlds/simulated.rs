@@ -1,11 +1,11 @@
 //! The simulated world: a device profile behind a kernel level's block layer, in virtual time.
 
-mod recorded;
 mod target;
 mod together;
 
 pub use target::SimulatedTarget;
 
+use super::recorded;
 use crate::{Measured, Options, Session, Watcher, World, WorldError};
 use blocklayer::Config;
 use device::{
@@ -394,8 +394,7 @@ impl World for SimulatedWorld {
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE);
         let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
-        let measure = plan.timing.measure;
-        caveats.extend(self.trace.iter().flat_map(|trace| recorded::caveats(trace, measure)));
+        caveats.extend(self.trace.iter().flat_map(|trace| recorded::caveats(trace, plan)));
         Ok(Environment {
             world: self.kind(),
             spindle_version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -22,7 +22,7 @@ pub(super) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
     }
     if let Some(replay) = &spec.replay {
         let reaches = replay.trace.span;
-        if reaches > spec.span {
+        if reaches > spec.span && !replay.wrap {
             return Err(plan::Refusal::TraceTooLong { reaches: reaches.bytes(), span }.into());
         }
     }

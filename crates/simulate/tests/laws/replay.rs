@@ -38,7 +38,7 @@ fn replayed_on<D: Device>(
         measure: Nanos::from_secs(1_000_000),
         turnaround: Nanos::ZERO,
         seed: 1,
-        replay: Some(ReplaySpec { trace, mode, outstanding }),
+        replay: Some(ReplaySpec { trace, mode, outstanding, wrap: false }),
         log_requests: 100_000,
     };
     simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
@@ -188,7 +188,12 @@ fn a_flush_before_a_write_of_a_striped_volume_reaches_every_member() {
         measure: Nanos::from_secs(10),
         turnaround: Nanos::ZERO,
         seed: 1,
-        replay: Some(ReplaySpec { trace: &trace, mode: ReplayMode::Open, outstanding: 1 }),
+        replay: Some(ReplaySpec {
+            trace: &trace,
+            mode: ReplayMode::Open,
+            outstanding: 1,
+            wrap: false,
+        }),
         log_requests: 0,
     };
     let striping = Some(simulate::Striping { unit: Sectors(128) });

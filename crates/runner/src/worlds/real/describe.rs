@@ -1,6 +1,7 @@
 //! The host in words: environment, intentions, limits.
 
 use super::{
+    super::recorded,
     RealTarget, databases, settings,
     stage::{filesystem_needs, filesystems, host_kind},
 };
@@ -65,6 +66,7 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
     if plan.is_of_databases() {
         all.extend(databases::intentions(target, plan));
     }
+    all.extend(target.trace.as_ref().and_then(|trace| recorded::intention(trace, plan)));
     let factors: BTreeSet<Factor> =
         plan.cells.iter().flat_map(Cell::host_settings).map(|(factor, _)| factor.clone()).collect();
     if !factors.is_empty() {
@@ -83,6 +85,11 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
         Ok(found) => found,
         Err(error) => return Some(Refusal::Workload { message: error.to_string() }),
     };
+    if let Some(trace) = &target.trace
+        && let Some(refusal) = refuse_trace(target, trace, plan, cell)
+    {
+        return Some(refusal);
+    }
     if engine == EngineKind::Null {
         return None;
     }
@@ -95,7 +102,8 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
     if workload.database.is_some() {
         return databases::refuse(target, plan, &workload);
     }
-    for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
+    let own = Some(&workload.job).filter(|_| target.trace.is_none());
+    for job in [own, workload.background.as_ref()].into_iter().flatten() {
         if engine == EngineKind::Sync && job.depth > 1 {
             return Some(Refusal::DepthOfSync { depth: job.depth, clients: job.clients });
         }
@@ -114,6 +122,23 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
         }
     }
     None
+}
+
+/// A trace may not fit, or not be what direct I/O here takes.
+fn refuse_trace(
+    target: &RealTarget,
+    trace: &trace::Trace,
+    plan: &Plan,
+    cell: &Cell,
+) -> Option<Refusal> {
+    let (workload, engine) = plan.workload_of(cell).ok()?;
+    recorded::check(Some(trace), plan, cell)
+        .err()
+        .or_else(|| recorded::check_engine(&workload, engine))
+        .or_else(|| match engine {
+            EngineKind::Null => None,
+            _ => refuse_direct(target, cell, trace.multiple().bytes()),
+        })
 }
 
 /// Each filesystem has a scratch file of its own, and all must fit at once.
@@ -257,7 +282,7 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         let direct = kind == TrapKind::DirectIsBuffered && plan.workload.job.sync.direct;
         TRAPS_OF_FIGURES.contains(&kind) || (direct && !target.own_loop)
     };
-    let caveats = inspection
+    let mut caveats: Vec<Caveat> = inspection
         .traps
         .iter()
         .filter(|trap| matters(trap.kind()))
@@ -267,6 +292,7 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
             evidence: trap.evidence(),
         })
         .collect();
+    caveats.extend(target.trace.iter().flat_map(|trace| recorded::caveats(trace, plan)));
     let machine = &inspection.machine;
     let surroundings = Surroundings::read(&target.host, &inspection.chain);
     let (boot_id, booted_at) = (surroundings.boot_id.clone(), surroundings.booted_at);

@@ -9,13 +9,16 @@ use super::{
 };
 use crate::{Session, Watcher, WorldError};
 use host::{Changes, QueueFolder};
-use load::{ClientProgram, LoadError, LoadSpec};
+use load::{ClientProgram, LoadError, LoadSpec, ReplayLoad};
 use plan::{Cell, Plan};
 use record::{Measurement, Mover, TrialId, Warning};
 use std::{
     fmt::{self, Display, Formatter},
     rc::Rc,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 use units::Nanos;
 use workload::EngineKind;
@@ -281,8 +284,13 @@ impl Session for RealSession<'_> {
         let devices = stage.devices();
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, began, stop))?;
         let mut sampler = counters::Sampling::begin(&self.target.host, &devices);
+        let replay =
+            self.target.trace.as_ref().zip(workload.replay.as_ref()).map(|(trace, how)| {
+                Arc::new(ReplayLoad::new(Arc::clone(trace), how.mode, plan.size, &workload.job))
+            });
         let spec = LoadSpec {
             workload: &workload,
+            replay: replay.as_ref(),
             target: &stage.target,
             engine,
             warmup: plan.timing.warmup,

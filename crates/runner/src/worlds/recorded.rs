@@ -1,12 +1,12 @@
 //! Traces that are replayed.
 
 use crate::WorldError;
-use plan::{Cell, Factor, Plan, Refusal};
+use plan::{Cell, Factor, Intention, Plan, Refusal};
 use record::Caveat;
 use simulate::ReplaySpec;
 use trace::{Format, How, TimeUnit, Trace};
-use units::Nanos;
-use workload::{Replay, Workload};
+use units::Bytes;
+use workload::{ClientKind, EngineKind, Replay, ReplayMode, Workload};
 
 /// The trace's file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ struct Unreadable {
 }
 
 /// Reads the trace that is asked for.
-pub(super) fn load(replay: &Replay) -> Result<Trace, WorldError> {
+pub(crate) fn load(replay: &Replay) -> Result<Trace, WorldError> {
     let bytes = std::fs::read(&replay.file)
         .map_err(|source| WorldError::usage(Unreadable { file: replay.file.clone(), source }))?;
     let format = replay
@@ -39,20 +39,20 @@ pub(super) fn load(replay: &Replay) -> Result<Trace, WorldError> {
 }
 
 /// How a workload replays it.
-pub(super) fn spec<'a>(trace: Option<&'a Trace>, workload: &Workload) -> Option<ReplaySpec<'a>> {
+pub(crate) fn spec<'a>(trace: Option<&'a Trace>, workload: &Workload) -> Option<ReplaySpec<'a>> {
     let replay = workload.replay.as_ref()?;
     let job = &workload.job;
     Some(ReplaySpec {
         trace: trace?,
         mode: replay.mode,
         outstanding: job.clients.saturating_mul(job.depth),
+        wrap: replay.wrap,
     })
 }
 
 /// What a reader of the run must know of the trace.
-pub(super) fn caveats(trace: &Trace, measure: Nanos) -> Vec<Caveat> {
-    let (first, last) = (trace.entries.first(), trace.entries.last());
-    let length = last.zip(first).map_or_else(Default::default, |(last, first)| last.at - first.at);
+pub(crate) fn caveats(trace: &Trace, plan: &Plan) -> Vec<Caveat> {
+    let (length, measure) = (trace.length(), plan.timing.measure);
     let mut caveats = vec![Caveat::Trace {
         format: trace.format.to_string(),
         requests: trace.entries.len() as u64,
@@ -67,6 +67,10 @@ pub(super) fn caveats(trace: &Trace, measure: Nanos) -> Vec<Caveat> {
     }
     if length > measure {
         caveats.push(Caveat::TraceCut { length, measure });
+    }
+    let beyond = trace.beyond(plan.size.sectors());
+    if beyond > 0 {
+        caveats.push(Caveat::TraceWrapped { requests: beyond, span: plan.size });
     }
     if trace.others > 0 {
         caveats.push(Caveat::TraceOtherRequests { requests: trace.others });
@@ -85,13 +89,47 @@ pub(super) fn caveats(trace: &Trace, measure: Nanos) -> Vec<Caveat> {
 }
 
 /// Whether a trace can be replayed in a cell.
-pub(super) fn check(trace: Option<&Trace>, plan: &Plan, cell: &Cell) -> Result<(), Refusal> {
+pub(crate) fn check(trace: Option<&Trace>, plan: &Plan, cell: &Cell) -> Result<(), Refusal> {
     let Some(trace) = trace else { return Ok(()) };
     if cell.level(&Factor::Filesystem).is_some() {
         return Err(Refusal::TraceOnFilesystem);
     }
-    match trace.span > plan.size.sectors() {
-        true => Err(Refusal::TraceTooLong { reaches: trace.span.bytes(), span: plan.size }),
+    let span = plan.size;
+    if trace.longest() > span.sectors() {
+        return Err(Refusal::TraceRequestTooLong { request: trace.longest().bytes(), span });
+    }
+    let wraps = plan.workload.replay.as_ref().is_some_and(|replay| replay.wrap);
+    match trace.span > span.sectors() && !wraps {
+        true => Err(Refusal::TraceTooLong { reaches: trace.span.bytes(), span }),
         false => Ok(()),
     }
+}
+
+/// Whether this program's engines can replay a trace in a cell, as what it is.
+pub(crate) fn check_engine(workload: &Workload, engine: EngineKind) -> Option<Refusal> {
+    let mode = workload.replay.as_ref()?.mode;
+    let possible = match engine {
+        EngineKind::IoUring | EngineKind::Null => true,
+        EngineKind::Sync => {
+            mode == ReplayMode::Closed || (mode == ReplayMode::Asap && workload.job.depth == 1)
+        }
+        EngineKind::Fio => false,
+    };
+    if !possible {
+        return Some(Refusal::TraceEngine { engine, mode });
+    }
+    let processes = workload.job.client_kind == ClientKind::Processes;
+    processes.then_some(Refusal::TraceByProcesses)
+}
+
+/// What a trial does, for the plan.
+pub(crate) fn intention(trace: &Trace, plan: &Plan) -> Option<Intention> {
+    let replay = plan.workload.replay.as_ref()?;
+    let (requests, length) = (trace.entries.len() as u64, trace.length());
+    Some(Intention::Replay { file: replay.file.clone(), requests, length })
+}
+
+/// The span that a trace needs, in whole MiB.
+pub(crate) fn span(trace: &Trace) -> Bytes {
+    Bytes(trace.span.bytes().0.max(1).next_multiple_of(1 << 20))
 }
