@@ -18,19 +18,22 @@ pub enum Verdict {
 }
 
 /// How much an interval is widened because several are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Correction {
     /// Cells that are compared with a baseline.
     pub cells: usize,
-    /// Times at which the data are looked at to decide whether to go on.
-    pub looks: usize,
+    /// The share of the 5 % that this look at the data may spend: the shares of all looks add up to 1.
+    pub share: f64,
 }
 
 impl Correction {
+    /// Of one cell that is looked at once.
+    pub const ALONE: Correction = Correction { cells: 1, share: 1.0 };
+
     /// The probability with which one interval may miss, so that all together miss with at most
     /// 5 %.
     pub fn alpha(self) -> f64 {
-        0.05 / (self.cells.max(1) * self.looks.max(1)) as f64
+        0.05 * self.share / self.cells.max(1) as f64
     }
 }
 
@@ -59,7 +62,8 @@ const MIN_ROUNDS: usize = 3;
 /// The probability with which a difference of the detectable size is seen.
 const POWER: f64 = 0.8;
 
-/// Compares by rounds. `logs` holds, for each round in which both could be measured, the logarithm
+/// Compares by rounds (or blocks of them), in their order. `logs` holds, for each in which both could be
+/// measured, the logarithm
 /// of the cell's figure less the mean logarithm of the baseline's. `None` without any round.
 pub fn compare(
     metric: Metric,
@@ -67,7 +71,7 @@ pub fn compare(
     correction: Correction,
     margin: f64,
 ) -> Option<Comparison> {
-    let estimate = Estimate::of(logs)?;
+    let estimate = Estimate::of_series(logs)?;
     let half_width = estimate.half_width(correction.alpha());
     let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
     let verdict = if estimate.n < MIN_ROUNDS {
@@ -115,10 +119,8 @@ pub(crate) fn detectable(std_err: f64, rounds: usize, correction: Correction) ->
 mod tests {
     use super::*;
 
-    const ALONE: Correction = Correction { cells: 1, looks: 1 };
-
     fn verdict_of(metric: Metric, logs: &[f64]) -> Verdict {
-        compare(metric, logs, ALONE, 0.03).unwrap().verdict
+        compare(metric, logs, Correction::ALONE, 0.03).unwrap().verdict
     }
 
     #[test]
@@ -144,16 +146,16 @@ mod tests {
     fn no_verdict_without_repeats() {
         assert_eq!(verdict_of(Metric::Throughput, &[3.0]), Verdict::NotSettled);
         assert_eq!(verdict_of(Metric::Throughput, &[3.0, 3.0]), Verdict::NotSettled);
-        assert_eq!(compare(Metric::Throughput, &[], ALONE, 0.03), None);
+        assert_eq!(compare(Metric::Throughput, &[], Correction::ALONE, 0.03), None);
     }
 
     #[test]
     fn more_cells_and_looks_widen() {
         let logs = [0.1, 0.2, 0.15, 0.12, 0.18];
-        let width = |cells, looks| {
-            let c = compare(Metric::P99, &logs, Correction { cells, looks }, 0.03).unwrap();
+        let width = |cells, share| {
+            let c = compare(Metric::P99, &logs, Correction { cells, share }, 0.03).unwrap();
             c.high / c.low
         };
-        assert!(width(1, 1) < width(4, 1) && width(4, 1) < width(4, 3));
+        assert!(width(1, 1.0) < width(4, 1.0) && width(4, 1.0) < width(4, 0.8));
     }
 }

@@ -14,6 +14,10 @@ pub struct Estimate {
     pub std_err: f64,
 }
 
+/// The estimate of a correlation from fewer observations is mostly chance: its standard error is one over
+/// the root of their number.
+const MIN_FOR_CORRELATION: usize = 16;
+
 impl Estimate {
     /// Of independent observations; `None` when there are none.
     pub fn of(values: &[f64]) -> Option<Estimate> {
@@ -29,6 +33,24 @@ impl Estimate {
             (squares / (n - 1) as f64 / n as f64).sqrt()
         };
         Some(Estimate { n, mean, std_err })
+    }
+
+    /// Of observations in the order in which they were made, whose neighbours may be alike. Where they
+    /// are, the mean is less certain than their number says: for a correlation *r* of neighbours that
+    /// fades as *rᵏ*, the variance of the mean is (1 + r)/(1 − r) times that of independent ones (Wilks,
+    /// Statistical Methods in the Atmospheric Sciences, 5.2.4). Few observations cannot tell *r*, and a
+    /// negative one is not believed.
+    pub fn of_series(values: &[f64]) -> Option<Estimate> {
+        let estimate = Estimate::of(values)?;
+        if estimate.n < MIN_FOR_CORRELATION {
+            return Some(estimate);
+        }
+        let from_mean: Vec<f64> = values.iter().map(|value| value - estimate.mean).collect();
+        let squares: f64 = from_mean.iter().map(|it| it * it).sum();
+        let products: f64 = from_mean.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let r = if squares > 0.0 { (products / squares).clamp(0.0, 0.9) } else { 0.0 };
+        let std_err = estimate.std_err * ((1.0 + r) / (1.0 - r)).sqrt();
+        Some(Estimate { std_err, ..estimate })
     }
 
     /// Half the width of the interval that misses the true mean with probability `alpha`.
@@ -56,6 +78,19 @@ mod tests {
             let ours = t_quantile(0.975, freedom);
             assert!((ours - table).abs() < 0.001, "{freedom}: {ours}");
         }
+    }
+
+    #[test]
+    fn neighbours_that_are_alike_count_for_less() {
+        let blocks: Vec<f64> = (0..40).map(|at| f64::from(at / 5 % 2)).collect();
+        let turns: Vec<f64> = (0..40).map(|at| f64::from(at % 2)).collect();
+        let wider = |values: &[f64]| {
+            Estimate::of_series(values).unwrap().std_err / Estimate::of(values).unwrap().std_err
+        };
+        // Neighbours differ 7 times in 39: r is 25/40.
+        assert!((wider(&blocks) - (1.625f64 / 0.375).sqrt()).abs() < 0.01, "{}", wider(&blocks));
+        assert_eq!(wider(&turns), 1.0);
+        assert_eq!(wider(&blocks[..15]), 1.0);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! nothing but noise: that pair is the noise floor.
 
 mod aggregation;
+mod blocks;
 mod check_outcome;
 mod check_plan;
 mod comparison;

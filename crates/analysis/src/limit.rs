@@ -1,7 +1,7 @@
 //! A limit that a user sets on a figure, and whether a cell keeps it.
 
-use crate::{Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric};
-use record::{Measurement, Run};
+use crate::{Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric, blocks::blocks};
+use record::{Histogram, Measurement, Run};
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 use units::Nanos;
@@ -55,16 +55,30 @@ impl LimitFigure {
         }
     }
 
-    fn of(self, measurement: &Measurement) -> Option<f64> {
-        let quantile = |quantile: f64, least: u64| {
-            let enough = measurement.operations() >= least;
-            enough.then(|| measurement.latency().quantile(quantile))?.map(|it| it.0 as f64)
+    /// Fewer operations than this do not have the figure.
+    fn least_operations(self) -> u64 {
+        match self {
+            LimitFigure::P50 => 1,
+            LimitFigure::P99 => MIN_OPERATIONS_FOR_P99,
+            LimitFigure::P999 => 10 * MIN_OPERATIONS_FOR_P99,
+            LimitFigure::Throughput => 0,
+        }
+    }
+
+    /// Of trials together.
+    fn of(self, measured: &[&Measurement]) -> Option<f64> {
+        let quantile = |quantile: f64| {
+            let operations: u64 = measured.iter().map(|it| it.operations()).sum();
+            let mut pooled = Histogram::new();
+            measured.iter().for_each(|measurement| pooled.merge(&measurement.latency()));
+            let enough = operations >= self.least_operations();
+            enough.then(|| pooled.quantile(quantile))?.map(|it| it.0 as f64)
         };
         match self {
-            LimitFigure::P50 => quantile(0.5, 1),
-            LimitFigure::P99 => Metric::P99.of(measurement),
-            LimitFigure::P999 => quantile(0.999, 10 * MIN_OPERATIONS_FOR_P99),
-            LimitFigure::Throughput => Metric::Throughput.of(measurement),
+            LimitFigure::P50 => quantile(0.5),
+            LimitFigure::P99 => Metric::P99.of_all(measured),
+            LimitFigure::P999 => quantile(0.999),
+            LimitFigure::Throughput => Metric::Throughput.of_all(measured),
         }
     }
 }
@@ -72,9 +86,9 @@ impl LimitFigure {
 impl Limit {
     /// Whether the cell's trials keep it, with an interval as wide as those of verdicts.
     pub fn keeping(&self, run: &Run, cell: usize, correction: Correction) -> Keeping {
-        let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
-        let logs: Vec<f64> = of_cell
-            .filter_map(|trial| self.figure.of(trial.measurement()?))
+        let logs: Vec<f64> = blocks(run, cell, self.figure.least_operations())
+            .values()
+            .filter_map(|measured| self.figure.of(measured))
             .filter(|value| *value > 0.0)
             .map(f64::ln)
             .collect();

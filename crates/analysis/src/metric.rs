@@ -1,6 +1,6 @@
 //! The figures that verdicts are given on.
 
-use record::{Imported, Measurement, Quantity};
+use record::{Histogram, Imported, Measurement, Quantity};
 use serde::Serialize;
 
 /// A figure of a trial on which cells are compared.
@@ -31,14 +31,51 @@ impl Metric {
         }
     }
 
-    /// The logarithm of a trial's figure. A trial in which not one operation completed counts as one
-    /// with half an operation, the usual correction for a count of zero before a logarithm: left
-    /// out, a cell that starves its clients now and then would be judged by its good trials alone.
-    pub(crate) fn log(self, measurement: &Measurement) -> Option<f64> {
-        match self.of(measurement)? {
+    /// Fewer operations than this do not have the figure.
+    pub(crate) fn least_operations(self) -> u64 {
+        match self {
+            Metric::P99 => MIN_OPERATIONS_FOR_P99,
+            Metric::Throughput | Metric::Fairness => 0,
+        }
+    }
+
+    /// The logarithm of the figure of one trial or, where rounds are pooled, of several. A trial in which
+    /// not one operation completed counts as one with half an operation, the usual correction for a count
+    /// of zero before a logarithm: left out, a cell that starves its clients now and then would be judged
+    /// by its good trials alone.
+    pub(crate) fn log(self, measured: &[&Measurement]) -> Option<f64> {
+        match self.of_all(measured)? {
             value if value > 0.0 => Some(value.ln()),
-            _ if self == Metric::Throughput => Some((0.5 / measurement.span.as_secs_f64()).ln()),
+            _ if self == Metric::Throughput => Some((0.5 / seconds(measured)).ln()),
             _ => None,
+        }
+    }
+
+    /// The figure of several trials together.
+    pub(crate) fn of_all(self, measured: &[&Measurement]) -> Option<f64> {
+        if let [one] = measured {
+            return self.of(one);
+        }
+        let operations: u64 = measured.iter().map(|measurement| measurement.operations()).sum();
+        match self {
+            Metric::Throughput => {
+                let seconds = seconds(measured);
+                (seconds > 0.0).then(|| operations as f64 / seconds)
+            }
+            Metric::P99 if operations < MIN_OPERATIONS_FOR_P99 => None,
+            Metric::P99 => {
+                let mut pooled = Histogram::new();
+                measured.iter().for_each(|measurement| pooled.merge(&measurement.latency()));
+                pooled.quantile(0.99).map(|p99| p99.0 as f64)
+            }
+            Metric::Fairness => {
+                let mut pooled: Vec<u64> = Vec::new();
+                for shares in measured.iter().map(|measurement| measurement.shares()) {
+                    pooled.resize(pooled.len().max(shares.len()), 0);
+                    pooled.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share);
+                }
+                fairness(&pooled)
+            }
         }
     }
 
@@ -68,6 +105,10 @@ impl Metric {
             Metric::Fairness => fairness(&measurement.shares()),
         }
     }
+}
+
+fn seconds(measured: &[&Measurement]) -> f64 {
+    measured.iter().map(|measurement| measurement.span.as_secs_f64()).sum()
 }
 
 /// Jain's fairness index of the clients' operations, (Σx)² / (n·Σx²), of Jain, Chiu and Hawe 1984;

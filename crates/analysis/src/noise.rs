@@ -21,22 +21,23 @@ pub struct NoiseFloor {
 const NOISE_ABOVE: f64 = 0.2;
 
 impl NoiseFloor {
-    /// From the difference of the two baselines' logarithms in each round; `None` with fewer than
-    /// three rounds. A trend in the differences is no noise of a single trial, but it is in here:
+    /// From the difference of the two baselines' logarithms in each round, or block of so many rounds as
+    /// `pooled` says; `None` with fewer than three. A trend in the differences is no noise of a single trial, but it is in here:
     /// the order within a round is random.
-    pub fn of(differences: &[f64], correction: Correction) -> Option<NoiseFloor> {
+    pub fn of(differences: &[f64], pooled: f64, correction: Correction) -> Option<NoiseFloor> {
         let rounds = differences.len();
         if rounds < 3 {
             return None;
         }
-        let estimate = Estimate::of(differences)?;
+        let estimate = Estimate::of_series(differences)?;
         // Var(a − a') = 2σ²
-        let trial = estimate.std_err * (rounds as f64).sqrt() / std::f64::consts::SQRT_2;
+        let block = estimate.std_err * (rounds as f64).sqrt() / std::f64::consts::SQRT_2;
         let freedom = (rounds - 1) as f64;
         let quantile = ChiSquared::new(freedom).ok()?.inverse_cdf(NOISE_ABOVE);
-        let cautious = trial * (freedom / quantile).sqrt();
+        let cautious = block * (freedom / quantile).sqrt();
         // Var(cell − mean of two baselines) = σ²·(1 + 1/2)
         let std_err = cautious * (1.5 / rounds as f64).sqrt();
+        let trial = block * pooled.max(1.0).sqrt();
         Some(NoiseFloor { rounds, trial, detectable: detectable(std_err, rounds, correction) })
     }
 }

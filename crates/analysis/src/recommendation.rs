@@ -324,8 +324,7 @@ fn is_distinguished(
         weighing.counted.iter().any(|group| {
             let logs = paired(run, metric, other.cell(*group), best.cell(*group));
             // Of each pair alone: a wider interval would call more of them alike.
-            let correction = Correction { cells: 1, looks: 1 };
-            compare(metric, &logs, correction, run.plan.margin)
+            compare(metric, &logs, Correction::ALONE, run.plan.margin)
                 .is_some_and(|found| found.verdict == Verdict::Worse)
         })
     })

@@ -257,7 +257,7 @@ fn group(
         .map(|(cell, other)| (*cell, *other))
         .filter(|(cell, other)| has(a, *cell) && has(b, *other))
         .collect();
-    let correction = Correction { cells: pairs.len(), looks: 1 };
+    let correction = Correction { cells: pairs.len(), share: 1.0 };
     let margin = first.run.plan.margin.max(second.run.plan.margin);
     let cell = |pair: &(usize, usize)| {
         let found = [(a, pair.0), (b, pair.1)]
@@ -376,7 +376,7 @@ fn workload_words(run: &Run) -> String {
 mod tests {
     use super::*;
 
-    const ALONE: Correction = Correction { cells: 1, looks: 1 };
+    const ALONE: Correction = Correction::ALONE;
 
     #[test]
     fn the_interval_is_welchs() {

@@ -126,7 +126,7 @@ impl SessionAnalysis {
             })
             .collect();
         let compared = run.plan.cells.len() * (levels.len() - 1);
-        let correction = Correction { cells: compared, looks: 1 };
+        let correction = Correction { cells: compared, share: 1.0 };
         let groups = run
             .plan
             .baselines()
@@ -365,7 +365,7 @@ fn squares(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    const ALONE: Correction = Correction { cells: 1, looks: 1 };
+    const ALONE: Correction = Correction::ALONE;
 
     fn compared(first: &[f64], other: &[f64]) -> SessionComparison {
         compare(Metric::Throughput, 1, first, other, ALONE, 0.03).unwrap()

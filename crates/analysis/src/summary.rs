@@ -2,10 +2,10 @@
 
 use crate::{
     Comparison, Correction, Estimate, Metric, NoiseFloor, TransactionSummary, Verdict,
-    aggregation::aggregate_counters, compare,
+    aggregation::aggregate_counters, blocks::blocks, compare,
 };
 use plan::{Factor, Loss};
-use record::{Histogram, Measurement, Outcome, Run, Trial, VoidReason, Warning};
+use record::{Event, EventKind, Histogram, Measurement, Outcome, Run, Trial, VoidReason, Warning};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -114,7 +114,7 @@ impl Analysis {
     /// Of what a run has recorded so far.
     pub fn of(run: &Run) -> Analysis {
         let compared = run.plan.cells.iter().filter(|cell| cell.baseline.is_some()).count();
-        let correction = Correction { cells: compared, looks: run.plan.timing.looks().len() };
+        let correction = Correction { cells: compared, share: share(run) };
         let groups =
             run.plan.baselines().into_iter().map(|place| group(run, place, correction)).collect();
         Analysis { groups, correction }
@@ -160,9 +160,27 @@ pub(crate) fn label_of(run: &Run, place: usize) -> (String, Vec<Factor>) {
     (condition, shown)
 }
 
+/// What this look at the data may spend of the probability of a miss.
+fn share(run: &Run) -> f64 {
+    let ended = |event: &Event| matches!(event.kind, EventKind::BudgetUsed { .. });
+    match run.events.iter().any(ended) {
+        // How many rounds fit the budget does not depend on what they showed.
+        true => run.plan.timing.share_of_look(run.plan.timing.rounds),
+        false => run.plan.timing.share_of_look(run.rounds()),
+    }
+}
+
 fn group(run: &Run, place: usize, correction: Correction) -> Group {
     let (condition, shown) = label_of(run, place);
     let dropped = run.dropped_cells();
+    // A cell that was dropped at an early look has what that look could spend.
+    let correction_of = |cell: usize| match dropped.contains(&cell) {
+        true => Correction {
+            share: correction.share.min(run.plan.timing.share_of_look(0)),
+            ..correction
+        },
+        false => correction,
+    };
     let cells = (0..run.plan.cells.len())
         .filter(|&cell| run.plan.cells[cell].baseline == Some(place))
         .map(|cell| ComparedCell {
@@ -173,7 +191,7 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
                     compare(
                         metric,
                         &log_ratios(run, metric, cell, place),
-                        correction,
+                        correction_of(cell),
                         run.plan.margin,
                     )
                 })
@@ -184,24 +202,31 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
     let noise = Metric::ALL
         .into_iter()
         .filter_map(|metric| {
-            Some((metric, NoiseFloor::of(&baseline_differences(run, metric, place), correction)?))
+            let differences = baseline_differences(run, metric, place);
+            let pooled = run.rounds() as f64 / differences.len().max(1) as f64;
+            Some((metric, NoiseFloor::of(&differences, pooled, correction)?))
         })
         .collect();
     Group { condition, baseline: summary(run, place, &shown), noise, cells }
 }
 
-/// A figure's logarithm by round and replica, in the trials of a cell that count.
+/// A figure's logarithm by round and replica, in the trials of a cell that count; percentiles and
+/// shares by block of rounds and replica.
 pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
-    run.trials
-        .iter()
-        .filter(|trial| trial.id.cell == cell)
-        .filter_map(|trial| {
-            Some(((trial.id.round, trial.id.replica), metric.log(trial.measurement()?)?))
-        })
+    if metric == Metric::Throughput {
+        let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
+        let log = |trial: &Trial| {
+            Some(((trial.id.round, trial.id.replica), metric.log(&[trial.measurement()?])?))
+        };
+        return of_cell.filter_map(log).collect();
+    }
+    blocks(run, cell, metric.least_operations())
+        .into_iter()
+        .filter_map(|(place, measured)| Some((place, metric.log(&measured)?)))
         .collect()
 }
 
-/// One observation a round: the cell's logarithm less the mean of the baselines'. Where neither ever
+/// One observation a round or block: the cell's logarithm less the mean of the baselines'. Where neither ever
 /// completed an operation there is nothing to compare.
 pub(crate) fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize) -> Vec<f64> {
     let worked = |trial: &Trial| {

@@ -10,6 +10,9 @@ pub const MIN_ROUNDS: u32 = 5;
 /// Rounds when nothing is said.
 const DEFAULT_ROUNDS: u32 = 8;
 
+/// What the looks before the last may spend of the probability of a miss.
+const EARLY_SHARE: f64 = 0.2;
+
 /// More rounds than this narrow an interval less than longer trials do.
 const MAX_ROUNDS: u32 = 30;
 
@@ -162,16 +165,29 @@ impl Timing {
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is
-    /// [`Timing::rounds`]. Few, because every look costs width of interval.
+    /// [`Timing::rounds`]. Few, because every look costs width of interval: an eighth, a quarter and half
+    /// of the rounds.
     pub fn looks(&self) -> Vec<u32> {
         let mut looks = Vec::new();
         if self.budget.is_some() {
-            let middle = (MIN_ROUNDS + self.rounds) / 2;
-            looks.extend([MIN_ROUNDS, middle].into_iter().filter(|look| *look < self.rounds));
+            looks.extend([8, 4, 2].map(|part| (self.rounds / part).max(MIN_ROUNDS)));
+            looks.retain(|look| *look < self.rounds);
             looks.dedup();
         }
         looks.push(self.rounds);
         looks
+    }
+
+    /// The share of the probability of a miss that a look after so many rounds may spend. All looks before
+    /// the last have [`EARLY_SHARE`] between them, because what is large is seen with little, and the last
+    /// has to see what is small.
+    pub fn share_of_look(&self, rounds: u32) -> f64 {
+        let early = self.looks().len() - 1;
+        match (early, rounds >= self.rounds) {
+            (0, _) => 1.0,
+            (_, true) => 1.0 - EARLY_SHARE,
+            (early, false) => EARLY_SHARE / early as f64,
+        }
     }
 }
 
@@ -198,7 +214,15 @@ mod tests {
             overhead: TRIAL_OVERHEAD,
         };
         assert_eq!(timing(8, None).looks(), [8]);
-        assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 10, 15]);
+        assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 7, 15]);
+        assert_eq!(timing(80, Some(Nanos::MAX)).looks(), [10, 20, 40, 80]);
+        let shares = |timing: Timing| -> f64 {
+            timing.looks().iter().map(|look| timing.share_of_look(*look)).sum()
+        };
+        for rounds in [5, 6, 15, 80] {
+            assert!((shares(timing(rounds, Some(Nanos::MAX))) - 1.0).abs() < 1e-12);
+            assert_eq!(shares(timing(rounds, None)), 1.0);
+        }
         assert_eq!(timing(5, Some(Nanos::MAX)).looks(), [5]);
         assert_eq!(timing(6, Some(Nanos::MAX)).looks(), [5, 6]);
     }
