@@ -5,7 +5,9 @@ use crate::{
     aggregation::aggregate_counters, blocks::blocks, compare,
 };
 use plan::{Factor, Loss};
-use record::{Event, EventKind, Histogram, Measurement, Outcome, Run, Trial, VoidReason, Warning};
+use record::{
+    Event, EventKind, Histogram, JobRole, Measurement, Outcome, Run, Trial, VoidReason, Warning,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -331,6 +333,13 @@ fn values(measured: &[&Measurement], metric: Metric) -> Vec<f64> {
 fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
     let mut all = Histogram::new();
     let mut response = false;
+    // An operation that the trial's end cut off took this long at the least.
+    let mut in_flight = Nanos::ZERO;
+    for warning in measured.iter().flat_map(|measurement| &measurement.warnings) {
+        if let Warning::InFlightLonger { job: JobRole::Measured, age, .. } = warning {
+            in_flight = in_flight.max(*age);
+        }
+    }
     for measurement in measured {
         all.merge(&measurement.latency());
         response |= measurement.is_response();
@@ -339,7 +348,7 @@ fn latency(measured: &[&Measurement]) -> Option<LatencySummary> {
         p50: all.quantile(0.5)?,
         p99: all.quantile(0.99)?,
         p999: all.quantile(0.999)?,
-        max: all.max()?,
+        max: all.max()?.max(in_flight),
         response,
     })
 }

@@ -57,8 +57,7 @@ pub enum Warning {
         /// How many.
         operations: u64,
     },
-    /// An operation in flight at the end took longer than any that counts, so the longest latency is
-    /// an underestimate.
+    /// An operation in flight at the end took longer than any that counts.
     InFlightLonger {
         /// Whose.
         job: JobRole,
@@ -199,6 +198,16 @@ pub enum NotAlternated {
 }
 
 impl Warning {
+    /// Whether a user has to know of it, from a trial that measured for `span`. An operation in flight at the
+    /// end, longer than any that counts, is in the longest latency of its cell; what is as slow counts too
+    /// rarely in the percentiles only where it takes a good part of a trial.
+    pub fn is_worth_telling(&self, span: Nanos) -> bool {
+        match self {
+            Warning::InFlightLonger { age, .. } => age.0 >= span.0 / 4,
+            _ => true,
+        }
+    }
+
     /// Whether both say the same of their trials: their figures may differ.
     pub fn same_kind(&self, other: &Warning) -> bool {
         let role = |warning: &Warning| match warning {
@@ -316,4 +325,22 @@ pub enum LateStatistic {
     Mean,
     /// The 99th percentile.
     P99,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_in_flight_is_told_where_it_took_a_good_part_of_the_trial() {
+        let told = |age: u64| {
+            let warning = Warning::InFlightLonger {
+                job: JobRole::Measured,
+                age: Nanos::from_millis(age),
+                completed: true,
+            };
+            warning.is_worth_telling(Nanos::from_secs(4))
+        };
+        assert!(told(1000) && !told(999));
+    }
 }

@@ -438,7 +438,11 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
 /// Each kind of warning once, in the figures of the first trial that has it, and how many have it.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
     let mut counted: Vec<(&Warning, usize)> = Vec::new();
-    for warning in run.trials.iter().filter_map(|t| t.measurement()).flat_map(|m| &m.warnings) {
+    let all = run.trials.iter().filter_map(|trial| trial.measurement()).flat_map(|measurement| {
+        let span = measurement.span;
+        measurement.warnings.iter().filter(move |warning| warning.is_worth_telling(span))
+    });
+    for warning in all {
         match counted.iter_mut().find(|(first, _)| first.same_kind(warning)) {
             Some((_, count)) => *count += 1,
             None => counted.push((warning, 1)),

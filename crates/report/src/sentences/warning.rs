@@ -20,12 +20,14 @@ pub(crate) fn warning(warning: &Warning) -> String {
         }
         Warning::InFlightLonger { job, age, completed: true } => format!(
             "an operation of {} that was in flight at the end took {age}, longer than any that \
-             counts: the longest latency is an underestimate",
+             counts and a quarter of the trial or more: what is as slow counts too rarely; measure longer \
+             (--measure)",
             role(*job)
         ),
         Warning::InFlightLonger { job, age, completed: false } => format!(
             "an operation of {} had been in flight for {age} at the end, longer than any that \
-             counts: the longest latency is an underestimate",
+             counts and a quarter of the trial or more: what is as slow counts too rarely; measure longer \
+             (--measure)",
             role(*job)
         ),
         Warning::Backlog { job, operations, oldest } => format!(
