@@ -2,7 +2,7 @@
 
 use crate::exit::Usage;
 use clap::Args;
-use plan::{Factor, RawJob, RawLevel, RawPlan};
+use plan::{Classic, Factor, RawJob, RawLevel, RawPlan};
 use std::{collections::BTreeMap, path::PathBuf};
 use units::{Bytes, Nanos};
 use workload::{ClientKind, Replay, ReplayMode, WordError};
@@ -16,6 +16,10 @@ pub struct ComparisonFlags {
     /// Read a plan file (TOML); flags override it
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
+    /// A published experiment by name, in place of a plan file: `list` says which there are. A target
+    /// names another world than its own, and flags override it
+    #[arg(long, value_name = "NAME", conflicts_with = "plan")]
+    classic: Option<String>,
 
     /// Schedulers: names, or `all` that the kernel offers
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
@@ -203,22 +207,29 @@ pub struct ComparisonFlags {
 const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
 
 impl ComparisonFlags {
-    /// Whether `--preset list` asks what there is.
-    pub fn lists_presets(&self) -> bool {
-        self.preset.as_deref() == Some("list")
+    /// What `--preset list` or `--classic list` asks for.
+    pub fn list(&self) -> Option<String> {
+        if self.preset.as_deref() == Some("list") {
+            return Some(report::presets(crate::WIDTH));
+        }
+        (self.classic.as_deref() == Some("list")).then(|| report::classics(crate::WIDTH))
     }
 
     /// The plan file with the flags over it.
     pub fn raw(&self) -> anyhow::Result<RawPlan> {
-        let file = match &self.plan {
-            Some(path) => {
+        let file = match (&self.plan, &self.classic) {
+            (_, Some(name)) => RawPlan::from_toml(
+                Classic::named(name).map_err(|error| Usage(error.to_string()))?.plan,
+            )
+            .map_err(|error| Usage(format!("--classic {name}: {error}")))?,
+            (Some(path), None) => {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     Usage(format!("cannot read plan file {}: {error}", path.display()))
                 })?;
                 RawPlan::from_toml(&text)
                     .map_err(|error| Usage(format!("plan file {}: {error}", path.display())))?
             }
-            None => RawPlan::default(),
+            (None, None) => RawPlan::default(),
         };
         let flags = self.flags().map_err(|error| Usage(error.to_string()))?;
         let mut raw = file.overlaid(flags);

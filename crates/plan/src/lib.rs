@@ -6,6 +6,7 @@
 //! trials.
 
 mod cell;
+mod classic;
 mod factor;
 mod filesystem;
 mod intention;
@@ -21,6 +22,7 @@ mod resolve;
 mod timing;
 
 pub use cell::Cell;
+pub use classic::Classic;
 pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
 pub use intention::{EmulatedTransport, Intention};

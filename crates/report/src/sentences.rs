@@ -25,7 +25,7 @@ pub(crate) use finding::finding;
 pub(crate) use imported::verdict as imported_verdict;
 pub(crate) use intention::intention;
 pub(crate) use loss::{losses, risks};
-pub use preset::presets;
+pub use preset::{classics, presets};
 pub(crate) use session::{changed_thing, session_caveats, session_floor, session_verdict};
 pub(crate) use sync_card::{
     cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,

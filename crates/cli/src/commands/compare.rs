@@ -59,8 +59,8 @@ impl OutputFlags {
 impl CompareArgs {
     /// Compares.
     pub fn run(self) -> anyhow::Result<Exit> {
-        if self.comparison.lists_presets() {
-            say::result(&report::presets(crate::WIDTH))?;
+        if let Some(list) = self.comparison.list() {
+            say::result(&list)?;
             return Ok(Exit::Done);
         }
         let stop = interrupt::flag()?;

@@ -23,8 +23,8 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Prints the plan; changes nothing.
     pub fn run(self) -> anyhow::Result<Exit> {
-        if self.comparison.lists_presets() {
-            say::result(&report::presets(crate::WIDTH))?;
+        if let Some(list) = self.comparison.list() {
+            say::result(&list)?;
             return Ok(Exit::Done);
         }
         let (plan, world) = resolve(&self.comparison)?;

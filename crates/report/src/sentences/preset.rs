@@ -1,7 +1,7 @@
 //! Presets: what one stands for here, and what it leaves out.
 
 use crate::{page::Page, words};
-use plan::{Factor, LeftOut, Level, Plan, PresetUse};
+use plan::{Classic, Factor, LeftOut, Level, Plan, PresetUse};
 use workload::{Preset, VariableSet};
 
 /// All presets, each with what it compares.
@@ -16,6 +16,17 @@ pub fn presets(width: usize) -> String {
         "The variables and values depend on the server and its version: `spindle plan` shows them.",
     );
     page.line(0, "More: spindle explain flush (doublewrite, aio, capacity, durability)");
+    page.text()
+}
+
+/// All classics, each with what it compares.
+pub fn classics(width: usize) -> String {
+    let mut page = Page::new(width);
+    page.line(0, "Published experiments, with the published figures beside the new ones:");
+    for classic in Classic::ALL {
+        page.item(classic.name, classic.question);
+    }
+    page.line(0, "What one runs: `spindle plan --classic NAME`. More: docs/guide/classics.md");
     page.text()
 }
 
