@@ -149,6 +149,37 @@ fn of_a_thousand_comparisons_with_nothing_in_them_few_are_called_different() {
     }
 }
 
+/// Trials of 60 operations have no 99th percentile, and 30 rounds of them have: by blocks of five rounds.
+#[test]
+fn short_trials_have_a_percentile_together() {
+    let mut called = 0;
+    let mut count = 0;
+    for (machine, noise) in MACHINES.into_iter().enumerate() {
+        for seed in 0..25 {
+            let mut run = run(noise, &[0.0, 0.5], 30, seed * 11 + 5);
+            let mut stream = Stream::new(seed, "operations");
+            for trial in &mut run.trials {
+                let Outcome::Valid(measurement) = &mut trial.outcome else { continue };
+                let log = (measurement.operations() as f64 / 100_000.0).ln();
+                measurement.job.reads = Default::default();
+                measurement.job.reads.operations = 60;
+                for _ in 0..60 {
+                    let latency = 1e-3 * (-log + 0.3 * stream.normal()).exp();
+                    measurement.job.reads.service.record(Nanos::from_secs_f64(latency));
+                }
+            }
+            let cells = &Analysis::of(&run).groups[0].cells;
+            let p99 = |cell: usize| *cells[cell].comparison(Metric::P99).unwrap();
+            assert_eq!(p99(0).rounds, 6);
+            assert_eq!(p99(1).verdict, Verdict::Better, "machine {machine} seed {seed}");
+            called += usize::from(different(p99(0).verdict));
+            count += 1;
+        }
+    }
+    println!("{called} of {count} called different");
+    assert!(called * 20 <= count, "{called} of {count}");
+}
+
 #[test]
 fn of_true_differences_of_twice_the_stated_size_nearly_all_are_found() {
     let mut found = 0;
