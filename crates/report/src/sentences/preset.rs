@@ -22,7 +22,10 @@ pub fn presets(width: usize) -> String {
 /// All classics, each with what it compares.
 pub fn classics(width: usize) -> String {
     let mut page = Page::new(width);
-    page.line(0, "Published experiments, with the published figures beside the new ones:");
+    page.line(
+        0,
+        "Published experiments and variants of them, with published figures where there are some:",
+    );
     for classic in Classic::ALL {
         page.item(classic.name, classic.question);
     }
