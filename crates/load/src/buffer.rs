@@ -76,9 +76,9 @@ impl Buffers {
         unsafe { self.base.add(slot as usize * self.stride) }
     }
 
-    /// Where the slot's operation of `length` bytes, at most a block, writes from, its content changed so that no sector is written
-    /// twice alike: else a device that compresses or deduplicates would be flattered. The slot must
-    /// not be in flight.
+    /// Where the slot's operation of `length` bytes, at most a block, writes from, its content changed so
+    /// that no sector is written twice alike: else a device that compresses or deduplicates would be
+    /// flattered. The slot must not be in flight.
     #[inline]
     pub fn write_from(&mut self, slot: u32, length: u32) -> *mut u8 {
         // SAFETY: slots are below the depth that the mapping was made for.
