@@ -202,9 +202,16 @@ pub fn set_io_flusher() {
 }
 
 fn real_time(policy: libc::c_int) -> Scheduling {
-    let priority = libc::sched_param { sched_priority: 1 };
+    /// `struct sched_param` as the kernel has it: musl's has more fields, and its sched_setscheduler(3) refuses all.
+    #[repr(C)]
+    struct Parameters {
+        priority: libc::c_int,
+    }
+    let priority = Parameters { priority: 1 };
     // SAFETY: thread 0 is the calling one; the kernel reads one `struct sched_param`, which this is.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const priority) } {
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
+    match answer {
         0 => Scheduling::RealTime,
         _ => Scheduling::Ordinary,
     }

@@ -9,13 +9,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
-const LOOP_SET_DIRECT_IO: libc::c_ulong = 0x4C08;
-const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
-const LOOP_CTL_ADD: libc::c_ulong = 0x4C80;
-const LOOP_CTL_REMOVE: libc::c_ulong = 0x4C81;
-const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
+const LOOP_CLR_FD: libc::Ioctl = 0x4C01;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
+const LOOP_SET_DIRECT_IO: libc::Ioctl = 0x4C08;
+const LOOP_CONFIGURE: libc::Ioctl = 0x4C0A;
+const LOOP_CTL_ADD: libc::Ioctl = 0x4C80;
+const LOOP_CTL_REMOVE: libc::Ioctl = 0x4C81;
+const LOOP_CTL_GET_FREE: libc::Ioctl = 0x4C82;
 
 const LO_FLAGS_READ_ONLY: u32 = 1;
 const LO_FLAGS_PARTSCAN: u32 = 8;
