@@ -13,6 +13,7 @@ mod guard;
 mod import;
 mod in_use;
 mod inspect;
+mod install;
 mod machine;
 mod page;
 mod presets;

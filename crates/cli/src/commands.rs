@@ -3,6 +3,7 @@
 mod apply;
 mod check;
 mod compare;
+mod completions;
 mod diff;
 mod documents;
 mod emulate;
@@ -70,7 +71,9 @@ pub enum Command {
     /// Be a client that is a process: started by `compare`, not by people
     #[command(name = ::load::CLIENT_VERB, hide = true)]
     LoadClient,
-    /// Check or write the sections of docs/ that the program writes
+    /// Print a shell's completions of verbs and flags
+    Completions(completions::CompletionsArgs),
+    /// Check or write the sections of docs/ that the program writes, or write its manual pages
     #[command(hide = true)]
     Documents(documents::DocumentsArgs),
     /// List and show device profiles, import drives, replay traces on a device model
@@ -102,6 +105,7 @@ impl Command {
             Command::EmulateServer => emulate_server::run(),
             Command::Reverse(args) => args.run(),
             Command::LoadClient => load_client::run(),
+            Command::Completions(args) => args.run(),
             Command::Documents(args) => args.run(),
             Command::Profiles(args) => args.run(),
             Command::Validate(args) => args.run(),

@@ -10,6 +10,7 @@ mod exit;
 mod flags;
 mod interrupt;
 mod live;
+mod manual;
 mod pending;
 mod progress;
 mod runs_folder;
@@ -22,9 +23,18 @@ use std::process::ExitCode;
 /// Columns of everything that is printed.
 const WIDTH: usize = 80;
 
+/// What `--version` says; `-V` says the number alone.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit ",
+    env!("SPINDLE_COMMIT"),
+    "\nbuilt for ",
+    env!("SPINDLE_TARGET")
+);
+
 /// Which Linux I/O settings make this database fastest on this storage, and why.
 #[derive(Debug, Parser)]
-#[command(name = "spindle", version, max_term_width = 80)]
+#[command(name = "spindle", version, long_version = LONG_VERSION, max_term_width = 80)]
 struct Spindle {
     #[command(subcommand)]
     command: Command,

@@ -1,8 +1,9 @@
 //! `spindle documents`, for those who write documentation: brings the sections of docs/ that the
-//! program writes up to date, or says which are not.
+//! program writes up to date, or says which are not; and writes the manual's pages.
 
 use crate::exit::Exit;
 use crate::say;
+use anyhow::Context;
 use clap::{Args, Command, CommandFactory};
 use documents::checks;
 use documents::data::markdown_table;
@@ -13,11 +14,14 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct DocumentsArgs {
     /// Name the pages that are out of date; exit code 1 if there are any
-    #[arg(long, conflicts_with = "write", required_unless_present = "write")]
+    #[arg(long, conflicts_with = "write", required_unless_present_any = ["write", "man"])]
     check: bool,
     /// Write the pages that are out of date
     #[arg(long)]
     write: bool,
+    /// Write the manual pages into a folder that exists, and nothing else
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["check", "write"])]
+    man: Option<PathBuf>,
     /// The folder that holds docs/ and data/
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     root: PathBuf,
@@ -26,6 +30,14 @@ pub struct DocumentsArgs {
 impl DocumentsArgs {
     /// Checks or writes.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(folder) = &self.man {
+            for (name, text) in crate::manual::pages()? {
+                let path = folder.join(name);
+                std::fs::write(&path, text)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            return Ok(Exit::Done);
+        }
         let stale = checks::stale(&self.root, self.write, &section)?;
         for page in &stale {
             say::line(&page.display().to_string())?;
