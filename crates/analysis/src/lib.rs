@@ -24,9 +24,11 @@ mod decision;
 mod estimate;
 mod evidence;
 mod findings;
+mod fleet;
 mod limit;
 mod metric;
 mod noise;
+mod random_effects;
 mod recommendation;
 mod residuals;
 mod run_diff;
@@ -41,9 +43,14 @@ pub use decision::{Choice, Decision, KeepReason, LessDurable, decide};
 pub use estimate::{Estimate, t_quantile};
 pub use evidence::{Evidence, Layer};
 pub use findings::{Change, Check, Expectation, Finding, FindingKind, findings};
+pub use fleet::{
+    FleetAnalysis, FleetCell, FleetError, FleetGroup, FleetVerdict, HostCell, HostRun,
+    HostStanding, Likeness, PooledFigure,
+};
 pub use limit::{Keeping, Limit, LimitFigure};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
+pub use random_effects::{Pooled, outliers, pool};
 pub use recommendation::{
     Answer, FrontCell, LimitKeeping, PassedOver, PassedOverReason, Recommendation, SettingChange,
     Standing, StayReason, TakeReason, Wish, changes, recommend,

@@ -357,7 +357,8 @@ fn plan_differences(first: &Run, second: &Run) -> Vec<PlanDifference> {
     pairs.filter_map(differs).collect()
 }
 
-fn workload_words(run: &Run) -> String {
+/// What the clients do, in words.
+pub(crate) fn workload_words(run: &Run) -> String {
     let workload = &run.plan.workload;
     let mut words = match &workload.database {
         Some(database) => database.to_string(),

@@ -260,6 +260,23 @@ impl Environment {
         Some(Difference { what, was: was.clone(), is: is.clone() })
     }
 
+    /// The kinds of device and filesystem below the target, without their names: `ext4 on (virtio, 256 GiB)`.
+    /// A host's disk is another's, though one is sda and the other sdb. Files of every version have the line
+    /// that this is made of.
+    pub fn device_kind(&self) -> String {
+        let own_loop = self.device.starts_with("a loop device on ");
+        let line = self.device.trim_start_matches("a loop device on ");
+        let below = line.strip_prefix(&self.target).unwrap_or(line);
+        let kinds = below.split(" on ").filter(|layer| !layer.is_empty()).map(|layer| match layer
+            .split_once(" (")
+        {
+            Some((name, kind)) if !name.contains(' ') => format!("({kind}"),
+            _ => layer.to_owned(),
+        });
+        let start = if own_loop { vec!["a loop device".to_owned()] } else { Vec::new() };
+        start.into_iter().chain(kinds).collect::<Vec<_>>().join(" on ")
+    }
+
     /// What a fact says.
     pub fn fact(&self, aspect: Aspect, name: &str) -> Option<&str> {
         let wanted = |fact: &&Fact| fact.aspect == aspect && fact.name == name;
@@ -329,4 +346,24 @@ pub struct Difference {
     pub was: String,
     /// In the other.
     pub is: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(target: &str, device: &str) -> String {
+        let (target, device) = (target.to_owned(), device.to_owned());
+        Environment { target, device, ..Environment::default() }.device_kind()
+    }
+
+    #[test]
+    fn a_kind_of_device_has_no_names() {
+        let there = kind("/srv/a", "/srv/a on ext4 on sda1 (scsi, 1 GiB) on sda (HGST X, 2 GiB)");
+        let here = kind("/var/b", "/var/b on ext4 on sdc1 (scsi, 1 GiB) on sdc (HGST X, 2 GiB)");
+        assert_eq!((there.as_str(), &there), ("ext4 on (scsi, 1 GiB) on (HGST X, 2 GiB)", &here));
+        let own = kind("/srv/a", "a loop device on /srv/a on ext4 on vda (virtio, 1 GiB)");
+        assert_eq!(own, "a loop device on ext4 on (virtio, 1 GiB)");
+        assert_eq!(kind("simulated:hdd-15k", "a drive of 15,000 rpm"), "a drive of 15,000 rpm");
+    }
 }

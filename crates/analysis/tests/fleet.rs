@@ -1,0 +1,99 @@
+//! Whether what is said of a fleet can be trusted: generated fleets whose truth is known.
+
+#![allow(clippy::unwrap_used)]
+
+use analysis::{Estimate, outliers, pool};
+use random::Stream;
+
+/// How a generated fleet is made.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    hosts: usize,
+    rounds: usize,
+    /// Of true effects between hosts.
+    between: f64,
+    /// Of a round, within a host; a host's own is up to `uneven` times this.
+    noise: f64,
+    uneven: f64,
+}
+
+const MEAN: f64 = 0.08;
+const FLEETS: u32 = 4_000;
+
+fn fleet(kind: Kind, stream: &mut Stream) -> Vec<Estimate> {
+    let host = |stream: &mut Stream| {
+        let truth = MEAN + kind.between * stream.normal();
+        let noise = kind.noise * (1.0 + (kind.uneven - 1.0) * stream.unit());
+        // Some hosts lost a round or two.
+        let rounds = kind.rounds + stream.below(3) as usize;
+        let all: Vec<f64> = (0..rounds).map(|_| truth + noise * stream.normal()).collect();
+        Estimate::of(&all).unwrap()
+    };
+    (0..kind.hosts).map(|_| host(stream)).collect()
+}
+
+fn kinds() -> Vec<Kind> {
+    let mut all = Vec::new();
+    for hosts in [2, 3, 5, 12, 60] {
+        for rounds in [3, 8] {
+            for between in [0.0, 0.02, 0.1] {
+                for uneven in [1.0, 4.0] {
+                    all.push(Kind { hosts, rounds, between, noise: 0.03, uneven });
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn pooled_intervals_hold_the_truth_with_and_without_differences_between_hosts() {
+    for (at, kind) in kinds().into_iter().enumerate() {
+        let mut stream = Stream::new(20 + at as u64, "fleet");
+        let mut held = 0;
+        for _ in 0..FLEETS {
+            let (low, high) = pool(&fleet(kind, &mut stream)).unwrap().interval(0.05);
+            held += u32::from(low <= MEAN && MEAN <= high);
+        }
+        let share = f64::from(held) / f64::from(FLEETS);
+        println!("{share:.4} {kind:?}");
+        assert!((0.93..=0.97).contains(&share), "{share} {kind:?}");
+    }
+}
+
+#[test]
+fn the_next_host_is_where_it_was_said_to_be() {
+    for (at, kind) in
+        kinds().into_iter().filter(|it| it.hosts >= 5 && it.between > 0.05).enumerate()
+    {
+        let mut stream = Stream::new(70 + at as u64, "next host");
+        let mut held = 0;
+        for _ in 0..FLEETS {
+            let (low, high) = pool(&fleet(kind, &mut stream)).unwrap().next_host(0.05).unwrap();
+            let next = MEAN + kind.between * stream.normal();
+            held += u32::from(low <= next && next <= high);
+        }
+        let share = f64::from(held) / f64::from(FLEETS);
+        println!("{share:.4} {kind:?}");
+        assert!((0.93..=0.98).contains(&share), "{share} {kind:?}");
+    }
+}
+
+#[test]
+fn few_fleets_without_an_outlier_name_one_and_most_with_one_name_it() {
+    for (at, kind) in kinds().into_iter().filter(|it| it.hosts >= 5).enumerate() {
+        let mut stream = Stream::new(120 + at as u64, "outlier");
+        let (mut named, mut found) = (0, 0);
+        for _ in 0..FLEETS / 10 {
+            let mut hosts = fleet(kind, &mut stream);
+            named += u32::from(!outliers(&hosts, 0.05).is_empty());
+            hosts[1].mean -= 20.0 * (kind.between + kind.noise * kind.uneven / 1.7);
+            found += u32::from(outliers(&hosts, 0.05).contains(&1));
+        }
+        let of = f64::from(FLEETS / 10);
+        let (named, found) = (f64::from(named) / of, f64::from(found) / of);
+        println!("{named:.4} {found:.4} {kind:?}");
+        assert!(named <= 0.075, "{named} {kind:?}");
+        assert!(found >= if kind.hosts > 5 { 0.9 } else { 0.5 }, "{found} {kind:?}");
+    }
+}
