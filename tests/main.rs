@@ -9,6 +9,7 @@ mod database;
 mod diff;
 mod documentation;
 mod emulate;
+mod fleet;
 mod guard;
 mod import;
 mod in_use;

@@ -12,6 +12,7 @@ mod explain;
 mod import;
 mod inspect;
 mod load_client;
+mod merge;
 mod plan;
 mod profiles;
 mod recommend;
@@ -48,6 +49,8 @@ pub enum Command {
     Record(record::RecordArgs),
     /// Show two runs side by side: what differs, and what that can and cannot say
     Diff(diff::DiffArgs),
+    /// Merge the runs of many hosts into one, and say what they show together
+    Merge(merge::MergeArgs),
     /// Say what to set after a comparison, why, and what it costs; or to keep what is there
     Recommend(recommend::RecommendArgs),
     /// Set what a run recommends: for a time, until the next reboot, or for good
@@ -95,6 +98,7 @@ impl Command {
             Command::Import(args) => args.run(),
             Command::Record(args) => args.run(),
             Command::Diff(args) => args.run(),
+            Command::Merge(args) => args.run(),
             Command::Recommend(args) => args.run(),
             Command::Apply(args) => args.run(),
             Command::Status(args) => args.run(),

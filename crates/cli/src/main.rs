@@ -8,6 +8,7 @@
 mod commands;
 mod exit;
 mod flags;
+mod fleet_file;
 mod interrupt;
 mod live;
 mod manual;

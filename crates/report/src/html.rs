@@ -12,7 +12,7 @@ use record::{EventLog, Run};
 use std::io::{self, Write};
 
 const CODE: &str = include_str!("../../../web/dist/page.js");
-const STYLE: &str = include_str!("../../../web/dist/page.css");
+pub(crate) const STYLE: &str = include_str!("../../../web/dist/page.css");
 
 /// What the file may do: run its own code, and nothing from anywhere else.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
@@ -72,7 +72,7 @@ fn page(runs: &[PageRun], live: &str, policy: &str) -> io::Result<String> {
 }
 
 /// Text in HTML.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

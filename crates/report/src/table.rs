@@ -62,6 +62,13 @@ impl Table {
         out
     }
 
+    /// The names of the columns, and then the rows.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = Vec<&str>> {
+        let names = self.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(String::as_str).collect());
+        std::iter::once(names).chain(rows)
+    }
+
     /// As Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));

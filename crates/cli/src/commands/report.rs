@@ -2,11 +2,11 @@
 
 use crate::{
     exit::{Exit, Usage},
-    interrupt,
+    fleet_file, interrupt,
     live::Live,
     runs_folder, say,
 };
-use analysis::Analysis;
+use analysis::{Analysis, FleetAnalysis};
 use anyhow::Context;
 use clap::Args;
 use record::{EventLog, Run, Store};
@@ -21,7 +21,7 @@ use units::Nanos;
 /// The flags of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The run: its name, its file, or `last`
+    /// The run: its name, its file, or `last`; or a file that `spindle merge` wrote
     #[arg(default_value = "last")]
     run: String,
     /// With --html: a second run, to be compared with the first
@@ -60,6 +60,9 @@ impl ReportArgs {
     /// Reports from the run file alone.
     pub fn run(self) -> anyhow::Result<Exit> {
         let file = runs_folder::find(&self.run)?;
+        if fleet_file::is_one(&file) {
+            return self.fleet(&file);
+        }
         let store = Store::open(&file)?;
         let run = store.read()?;
         if self.serve {
@@ -92,6 +95,28 @@ impl ReportArgs {
         Ok(Exit::Done)
     }
 
+    /// Merged runs of many hosts.
+    fn fleet(&self, file: &Path) -> anyhow::Result<Exit> {
+        if self.serve || self.csv || self.events.is_some() || self.second.is_some() {
+            return Err(Usage(
+                "merged runs are shown in the terminal, with --markdown, --json or --html FILE"
+                    .to_owned(),
+            )
+            .into());
+        }
+        let fleet = FleetAnalysis::of(&fleet_file::read(file)?)?;
+        if self.json {
+            say::json(&report::fleet_json(&fleet))?;
+        } else if self.markdown {
+            say::result(&report::fleet_markdown(&fleet))?;
+        } else if let Some(to) = &self.html {
+            write_page(to, &report::fleet_html(&fleet))?;
+        } else {
+            say::result(&report::fleet(&fleet, crate::WIDTH))?;
+        }
+        Ok(Exit::Done)
+    }
+
     fn page(&self, store: &Store, run: &Run, file: &Path) -> anyhow::Result<()> {
         let second = match &self.second {
             Some(name) => {
@@ -111,13 +136,7 @@ impl ReportArgs {
             .map(|((run, logs), analysis)| PageRun { run, analysis, logs })
             .collect();
         let html = report::html(&pages)?;
-        if file == Path::new("-") {
-            say::result(&html)?;
-            return Ok(());
-        }
-        std::fs::write(file, html).with_context(|| format!("cannot write {}", file.display()))?;
-        say::note(&format!("wrote {}", file.display()));
-        Ok(())
+        write_page(file, &html)
     }
 
     fn draw(&self, store: &Store, run: &Run, wanted: &str) -> anyhow::Result<()> {
@@ -132,6 +151,16 @@ impl ReportArgs {
         say::result(&report::events_terminal(&log, &label, self.window, crate::WIDTH))?;
         Ok(())
     }
+}
+
+/// To a file, or to stdout.
+fn write_page(file: &Path, html: &str) -> anyhow::Result<()> {
+    if file == Path::new("-") {
+        return say::result(html);
+    }
+    std::fs::write(file, html).with_context(|| format!("cannot write {}", file.display()))?;
+    say::note(&format!("wrote {}", file.display()));
+    Ok(())
 }
 
 /// The event logs of the first round, by cell.
