@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers demo validate page bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers demo classics validate page bench clean
 
 all: build
 
@@ -50,6 +50,12 @@ test-servers: packages
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build
 	@tools/demo
+
+# The published experiments in a quick size, half an hour at most: figures go to data/classics, and pages are rendered
+# from them (docs/classics). As root also those under this host's kernel.
+classics: build
+	@tools/classics
+	@target/release/spindle documents --write
 
 # The simulated world beside the emulated one, eleven minutes; see docs/science/simulation.md.
 validate: build

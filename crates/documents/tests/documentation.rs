@@ -28,11 +28,12 @@ fn every_table_of_data_says_where_it_comes_from() {
 }
 
 /// Words outside tables that the pages below a path may have together.
-const BUDGETS: [(&str, usize); 6] = [
+const BUDGETS: [(&str, usize); 7] = [
     ("README.md", 600),
     ("CONTRIBUTING.md", 700),
     ("docs/guide", 6500),
     ("docs/science", 3000),
+    ("docs/classics", 2500),
     ("docs/design/emulated.md", 1200),
     ("docs/design", 9000),
 ];
