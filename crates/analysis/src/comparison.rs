@@ -56,8 +56,11 @@ pub struct Comparison {
     pub verdict: Verdict,
 }
 
-/// Fewer rounds have an interval in name only.
-const MIN_ROUNDS: usize = 3;
+/// Fewer rounds have an interval in name only: no verdict is given.
+pub const MIN_VERDICT_ROUNDS: u32 = 3;
+
+/// The same, of observations.
+const MIN_ROUNDS: usize = MIN_VERDICT_ROUNDS as usize;
 
 /// The probability with which a difference of the detectable size is seen.
 const POWER: f64 = 0.8;

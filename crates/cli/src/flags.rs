@@ -189,6 +189,9 @@ pub struct ComparisonFlags {
     /// Time for the whole run; it stops earlier once every verdict is settled
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     budget: Option<Nanos>,
+    /// The same in the simulated world's own time, of which a disk's hour takes a second
+    #[arg(long, value_name = "TIME", conflicts_with = "budget", help_heading = "Time")]
+    virtual_budget: Option<Nanos>,
     /// Rounds: in each, every cell runs once and the baseline twice
     #[arg(long, help_heading = "Time")]
     rounds: Option<u32>,
@@ -202,9 +205,6 @@ pub struct ComparisonFlags {
     #[arg(long, value_name = "PERCENT", help_heading = "Time")]
     margin: Option<f64>,
 }
-
-/// The time that a comparison may take when neither budget nor rounds are named.
-const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
 
 impl ComparisonFlags {
     /// What `--preset list` or `--classic list` asks for.
@@ -232,12 +232,7 @@ impl ComparisonFlags {
             (None, None) => RawPlan::default(),
         };
         let flags = self.flags().map_err(|error| Usage(error.to_string()))?;
-        let mut raw = file.overlaid(flags);
-        let timed = raw.rounds.is_some() || raw.measure.is_some();
-        if raw.budget.is_none() && !timed {
-            raw.budget = Some(DEFAULT_BUDGET);
-        }
-        Ok(raw)
+        Ok(file.overlaid(flags))
     }
 
     fn flags(&self) -> Result<RawPlan, WordError> {
@@ -248,6 +243,7 @@ impl ComparisonFlags {
             size: self.size,
             seed: self.seed,
             budget: self.budget,
+            virtual_budget: self.virtual_budget,
             rounds: self.rounds,
             warmup: self.warmup,
             measure: self.measure,

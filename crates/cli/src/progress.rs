@@ -2,10 +2,10 @@
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plan::Plan;
-use record::{Event, Outcome, Trial, TrialId};
+use plan::{BudgetClock, Plan};
+use record::{Event, Outcome, Trial, TrialId, WorldKind};
 use runner::Watcher;
-use std::io::IsTerminal;
+use std::{io::IsTerminal, time::Instant};
 use units::{Bytes, Nanos};
 use workload::{Live, Phase};
 
@@ -16,6 +16,8 @@ pub struct Progress {
     /// Milliseconds of trials that have ended.
     done_ms: u64,
     trial_ms: u64,
+    /// Where trials take virtual time, the bar shows the budget of this host's.
+    wall: Option<Instant>,
     quiet: bool,
     /// What is counted a second.
     unit: &'static str,
@@ -23,13 +25,22 @@ pub struct Progress {
 
 impl Progress {
     /// For a plan of which `trials_done` trials ran before.
-    pub fn new(plan: &Plan, rounds_done: u32, quiet: bool) -> Progress {
+    pub fn new(plan: &Plan, kind: WorldKind, rounds_done: u32, quiet: bool) -> Progress {
         let trial = plan.timing.warmup + plan.timing.measure + plan.timing.overhead;
         let trial_ms = trial.0 / 1_000_000;
         let rounds = u64::from(plan.timing.rounds.saturating_sub(rounds_done));
-        let bar = bar(trial_ms * plan.slots() as u64 * rounds, quiet);
+        let wall_budget = match (kind, plan.timing.budget_clock) {
+            (WorldKind::Simulated, BudgetClock::Wall) => plan.timing.budget,
+            _ => None,
+        };
+        let length = match wall_budget {
+            Some(budget) => budget.0 / 1_000_000,
+            None => trial_ms * plan.slots() as u64 * rounds,
+        };
+        let bar = bar(length, quiet);
+        let wall = wall_budget.map(|_| Instant::now());
         let unit = if plan.is_of_databases() { "trans/s" } else { "IOPS" };
-        Progress { bar, label: String::new(), done_ms: 0, trial_ms, quiet, unit }
+        Progress { bar, label: String::new(), done_ms: 0, trial_ms, wall, quiet, unit }
     }
 
     /// Takes the bar away.
@@ -41,6 +52,11 @@ impl Progress {
     fn left(&self) -> Nanos {
         let length = self.bar.length().unwrap_or(0);
         Nanos::from_millis(length.saturating_sub(self.bar.position()))
+    }
+
+    fn advance(&self, virtual_ms: u64) {
+        let wall_ms = self.wall.map(|began| began.elapsed().as_millis() as u64);
+        self.bar.set_position(wall_ms.unwrap_or(virtual_ms));
     }
 
     fn show(&self, figures: &str) {
@@ -120,7 +136,7 @@ impl Watcher for Progress {
             Phase::WarmUp => 0,
             Phase::Measuring => (live.at.max(0.0) * 1000.0) as u64,
         };
-        self.bar.set_position(self.done_ms + in_trial.min(self.trial_ms));
+        self.advance(self.done_ms + in_trial.min(self.trial_ms));
         let figures = match live.phase {
             Phase::WarmUp => "warming up".to_owned(),
             Phase::Measuring => {
@@ -133,7 +149,7 @@ impl Watcher for Progress {
 
     fn trial_ended(&mut self, trial: &Trial) {
         self.done_ms += self.trial_ms;
-        self.bar.set_position(self.done_ms);
+        self.advance(self.done_ms);
         let Some(reason) = report::outcome(&trial.outcome) else { return };
         let what = match trial.outcome {
             Outcome::Failed { .. } => "failed",

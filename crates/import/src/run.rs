@@ -346,6 +346,7 @@ fn run_of(
             measure: Nanos::from_secs_f64(measure),
             rounds,
             budget: None,
+            budget_clock: plan::BudgetClock::Wall,
             overhead: TRIAL_OVERHEAD,
         },
         preparation: Nanos::ZERO,

@@ -23,6 +23,8 @@ pub struct Offer {
     pub layout_bytes_per_second: u64,
     /// The same for databases' data.
     pub databases: LoadingPace,
+    /// Whether trials take virtual time: how long they take of the host's is not known.
+    pub virtual_time: bool,
     /// Whether the servers of databases are run, so that cells can be switched inside one.
     pub runs_servers: bool,
     /// The largest write that the device does atomically where databases' data will be, when it is

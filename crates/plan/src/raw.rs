@@ -24,6 +24,8 @@ pub struct RawPlan {
     pub seed: Option<u64>,
     /// Time that all may take.
     pub budget: Option<Nanos>,
+    /// Time that all may take in the simulated world's own time.
+    pub virtual_budget: Option<Nanos>,
     /// Rounds.
     pub rounds: Option<u32>,
     /// Time before measuring, in each trial.
@@ -132,6 +134,11 @@ impl RawPlan {
             rate: over.job.rate.or(self.job.rate),
             io_priority: over.job.io_priority.or(self.job.io_priority),
         };
+        // A budget of either kind takes the place of the file's.
+        let (budget, virtual_budget) = match (over.budget, over.virtual_budget) {
+            (None, None) => (self.budget, self.virtual_budget),
+            said => said,
+        };
         let mut factors = self.factors;
         factors.extend(over.factors);
         let mut baseline = self.baseline;
@@ -142,7 +149,8 @@ impl RawPlan {
             size: over.size.or(self.size),
             engine: over.engine.or(self.engine),
             seed: over.seed.or(self.seed),
-            budget: over.budget.or(self.budget),
+            budget,
+            virtual_budget,
             rounds: over.rounds.or(self.rounds),
             warmup: over.warmup.or(self.warmup),
             measure: over.measure.or(self.measure),

@@ -1,8 +1,8 @@
 //! From what was written to what is run: checks, defaults, cells, refusals.
 
 use crate::{
-    Cell, Factor, Level, Loss, Offer, PresetUse, Published, RawPlan, Refusal, Role, TRIAL_OVERHEAD,
-    Timing, TimingWish, losses, timing::MIN_ROUNDS,
+    BudgetClock, Cell, Factor, Level, Loss, Offer, PresetUse, Published, RawPlan, Refusal, Role,
+    TRIAL_OVERHEAD, Timing, TimingWish, losses, timing::MIN_ROUNDS,
 };
 use serde::Serialize;
 use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
@@ -218,6 +218,7 @@ impl RawPlan {
                 measure: Nanos::ZERO,
                 rounds: 0,
                 budget: None,
+                budget_clock: BudgetClock::Wall,
                 overhead: TRIAL_OVERHEAD,
             },
             preparation: Nanos::ZERO,
@@ -247,6 +248,8 @@ impl RawPlan {
                 measure: self.measure,
                 rounds: self.rounds,
                 budget: self.budget,
+                virtual_budget: self.virtual_budget,
+                virtual_time: offer.virtual_time,
                 overhead,
             },
             // A trial ends with its trace, all of which counts.
@@ -254,8 +257,7 @@ impl RawPlan {
                 warmup: Some(Nanos::ZERO),
                 measure: self.measure.or(Some(MAX_REPLAY)),
                 rounds: self.rounds.or(Some(MIN_ROUNDS)),
-                budget: None,
-                overhead: None,
+                ..TimingWish::default()
             },
         };
         plan.timing = Timing::fit(wish, plan.slots(), plan.preparation)

@@ -1,6 +1,6 @@
 //! How long trials last, and how many rounds fit a budget.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// Rounds below which no verdict is given: with fewer, an interval corrected for several cells is
@@ -16,6 +16,9 @@ const EARLY_SHARE: f64 = 0.2;
 /// More rounds than this narrow an interval less than longer trials do.
 const MAX_ROUNDS: u32 = 30;
 
+/// Rounds of trials in virtual time, where a budget of wall time ends them.
+const MAX_VIRTUAL_ROUNDS: u32 = 320;
+
 const DEFAULT_WARMUP: Nanos = Nanos::from_secs(1);
 const DEFAULT_MEASURE: Nanos = Nanos::from_secs(5);
 const MEASURE_SHORT: Nanos = Nanos::from_secs(2);
@@ -26,6 +29,17 @@ const ROUNDS_WANTED: u64 = 12;
 
 /// The time a trial takes besides warming up and measuring: settings, checks, recording.
 pub const TRIAL_OVERHEAD: Nanos = Nanos::from_millis(300);
+
+/// Whose time a budget is. They differ only in the simulated world, whose trials take virtual time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetClock {
+    /// This host's.
+    #[default]
+    Wall,
+    /// That of the trials.
+    Virtual,
+}
 
 /// How long, how often.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -38,6 +52,8 @@ pub struct Timing {
     pub rounds: u32,
     /// The time that all may take together; with it, a run ends early once all is settled.
     pub budget: Option<Nanos>,
+    /// Whose time the budget is.
+    pub budget_clock: BudgetClock,
     /// The time a trial takes besides: settings, checks, recording; a database's server and data.
     pub overhead: Nanos,
 }
@@ -53,6 +69,10 @@ pub struct TimingWish {
     pub rounds: Option<u32>,
     /// The time that all may take together.
     pub budget: Option<Nanos>,
+    /// The same in the time of trials that take virtual time.
+    pub virtual_budget: Option<Nanos>,
+    /// Whether trials take virtual time.
+    pub virtual_time: bool,
     /// The time a trial takes besides, where that is not [`TRIAL_OVERHEAD`].
     pub overhead: Option<Nanos>,
 }
@@ -66,6 +86,16 @@ pub enum TimingError {
     /// Trials are too short.
     #[error("a trial must measure for at least 100ms")]
     Measure,
+    /// A virtual budget where time is the host's.
+    #[error(
+        "--virtual-budget is for the simulated world, whose time is not this host's: use --budget"
+    )]
+    NotVirtual,
+    /// Two budgets.
+    #[error(
+        "--budget and --virtual-budget both say how long a run may take: leave one of them out"
+    )]
+    TwoBudgets,
     /// The budget does not allow enough rounds.
     #[error(
         "a budget of {budget} is too short for {rounds} rounds of {slots} trials: it takes at least \
@@ -93,17 +123,29 @@ impl Timing {
         if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
             return Err(TimingError::Measure);
         }
-        let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
-        let Some(budget) = wish.budget else {
-            return Ok(Timing {
-                warmup: wish.warmup.unwrap_or(DEFAULT_WARMUP),
-                measure: wish.measure.unwrap_or(DEFAULT_MEASURE),
-                rounds: wish.rounds.unwrap_or(DEFAULT_ROUNDS),
-                budget: None,
-                overhead,
-            });
-        };
-        Timing::fit_budget(wish, budget, slots.max(1) as u64, before)
+        match (wish.budget, wish.virtual_budget) {
+            (Some(_), Some(_)) => return Err(TimingError::TwoBudgets),
+            (None, Some(_)) if !wish.virtual_time => return Err(TimingError::NotVirtual),
+            (None, Some(budget)) => {
+                let fitted = Timing::fit_budget(wish, budget, slots.max(1) as u64, before)?;
+                return Ok(Timing { budget_clock: BudgetClock::Virtual, ..fitted });
+            }
+            (Some(budget), None) if !wish.virtual_time => {
+                return Timing::fit_budget(wish, budget, slots.max(1) as u64, before);
+            }
+            (_, None) => {}
+        }
+        // What a trial in virtual time takes of the host's is not known: the budget ends the run between
+        // rounds.
+        let most = if wish.budget.is_some() { MAX_VIRTUAL_ROUNDS } else { DEFAULT_ROUNDS };
+        Ok(Timing {
+            warmup: wish.warmup.unwrap_or(DEFAULT_WARMUP),
+            measure: wish.measure.unwrap_or(DEFAULT_MEASURE),
+            rounds: wish.rounds.unwrap_or(most),
+            budget: wish.budget,
+            budget_clock: BudgetClock::Wall,
+            overhead: wish.overhead.unwrap_or(TRIAL_OVERHEAD),
+        })
     }
 
     fn fit_budget(
@@ -154,7 +196,14 @@ impl Timing {
         } else {
             measure
         };
-        Ok(Timing { warmup, measure, rounds, budget: Some(budget), overhead })
+        Ok(Timing {
+            warmup,
+            measure,
+            rounds,
+            budget: Some(budget),
+            budget_clock: BudgetClock::Wall,
+            overhead,
+        })
     }
 
     /// How long `slots` trials a round take, at the most, with `before` for preparation.
@@ -165,16 +214,16 @@ impl Timing {
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is
-    /// [`Timing::rounds`]. Few, because every look costs width of interval: an eighth, a quarter and half
-    /// of the rounds.
+    /// [`Timing::rounds`]. Few, because every look costs width of interval: half of the rounds, a quarter,
+    /// an eighth and so on, and [`MIN_ROUNDS`].
     pub fn looks(&self) -> Vec<u32> {
-        let mut looks = Vec::new();
+        let mut looks = vec![self.rounds];
         if self.budget.is_some() {
-            looks.extend([8, 4, 2].map(|part| (self.rounds / part).max(MIN_ROUNDS)));
-            looks.retain(|look| *look < self.rounds);
-            looks.dedup();
+            let halves = std::iter::successors(Some(self.rounds), |rounds| Some(rounds / 2));
+            looks.extend(halves.skip(1).take_while(|look| *look > MIN_ROUNDS));
+            looks.extend((self.rounds > MIN_ROUNDS).then_some(MIN_ROUNDS));
+            looks.reverse();
         }
-        looks.push(self.rounds);
         looks
     }
 
@@ -211,11 +260,12 @@ mod tests {
             measure: DEFAULT_MEASURE,
             rounds,
             budget,
+            budget_clock: BudgetClock::Wall,
             overhead: TRIAL_OVERHEAD,
         };
         assert_eq!(timing(8, None).looks(), [8]);
         assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 7, 15]);
-        assert_eq!(timing(80, Some(Nanos::MAX)).looks(), [10, 20, 40, 80]);
+        assert_eq!(timing(80, Some(Nanos::MAX)).looks(), [5, 10, 20, 40, 80]);
         let shares = |timing: Timing| -> f64 {
             timing.looks().iter().map(|look| timing.share_of_look(*look)).sum()
         };
@@ -225,6 +275,25 @@ mod tests {
         }
         assert_eq!(timing(5, Some(Nanos::MAX)).looks(), [5]);
         assert_eq!(timing(6, Some(Nanos::MAX)).looks(), [5, 6]);
+    }
+
+    #[test]
+    fn a_budget_of_wall_time_does_not_bound_virtual_trials() {
+        let minute = Some(Nanos::from_secs(60));
+        let simulated = TimingWish { virtual_time: true, ..TimingWish::default() };
+        let fit = |wish| Timing::fit(wish, 20, Nanos::ZERO);
+        let wall = fit(TimingWish { budget: minute, ..simulated }).unwrap();
+        assert_eq!((wall.rounds, wall.measure), (MAX_VIRTUAL_ROUNDS, DEFAULT_MEASURE));
+        assert_eq!((wall.budget, wall.budget_clock), (minute, BudgetClock::Wall));
+        assert_eq!(wall.looks(), [5, 10, 20, 40, 80, 160, 320]);
+        let hour = Some(Nanos::from_secs(3600));
+        let virtual_time = fit(TimingWish { virtual_budget: hour, ..simulated }).unwrap();
+        assert_eq!(virtual_time.budget_clock, BudgetClock::Virtual);
+        assert!(virtual_time.total(20, Nanos::ZERO) <= Nanos::from_secs(3600));
+        let both = TimingWish { budget: minute, virtual_budget: hour, ..simulated };
+        assert_eq!(fit(both), Err(TimingError::TwoBudgets));
+        let real = TimingWish { virtual_budget: hour, ..TimingWish::default() };
+        assert_eq!(fit(real), Err(TimingError::NotVirtual));
     }
 
     proptest! {

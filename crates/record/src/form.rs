@@ -7,8 +7,8 @@
 
 use crate::{Caveat, Environment, Fact, WorldKind};
 use plan::{
-    Cell, DroppedFactor, Factor, LeftOut, Level, Plan, PresetUse, Published, Refusal, RefusedCell,
-    Timing,
+    BudgetClock, Cell, DroppedFactor, Factor, LeftOut, Level, Plan, PresetUse, Published, Refusal,
+    RefusedCell, Timing,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -112,6 +112,8 @@ struct TimingForm {
     measure: Nanos,
     rounds: u32,
     budget: Option<Nanos>,
+    #[serde(default)]
+    budget_clock: BudgetClock,
     /// Missing in the first files: then it was what a trial without a database takes.
     #[serde(default)]
     overhead: Option<Nanos>,
@@ -192,6 +194,7 @@ impl From<&Plan> for PlanForm {
                 measure: plan.timing.measure,
                 rounds: plan.timing.rounds,
                 budget: plan.timing.budget,
+                budget_clock: plan.timing.budget_clock,
                 overhead: Some(plan.timing.overhead),
             },
             preparation: plan.preparation,
@@ -245,6 +248,7 @@ impl TryFrom<PlanForm> for Plan {
                 measure: form.timing.measure,
                 rounds: form.timing.rounds,
                 budget: form.timing.budget,
+                budget_clock: form.timing.budget_clock,
                 overhead: form.timing.overhead.unwrap_or(plan::TRIAL_OVERHEAD),
             },
             preparation: form.preparation,

@@ -1,8 +1,10 @@
 //! For a terminal.
 
 use crate::{Align, Table, imported, published, sentences, sessions, transactions, words};
-use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
-use plan::{Factor, Intention, Plan};
+use analysis::{
+    Analysis, CellSummary, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis, decide, findings,
+};
+use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
@@ -463,6 +465,37 @@ fn risks(plan: &Plan) -> Vec<String> {
     sentences::risks(cells.collect())
 }
 
+/// How long and how often a plan measures, and when it ends.
+fn time_line(plan: &Plan, world: WorldKind) -> String {
+    let timing = &plan.timing;
+    let trials = format!(
+        "{} rounds of {} trials, each {} of warm-up and {} measured",
+        timing.rounds,
+        plan.slots(),
+        timing.warmup,
+        timing.measure
+    );
+    let verdicts = match timing.rounds {
+        0..MIN_VERDICT_ROUNDS => {
+            format!(". No verdict is given on fewer than {MIN_VERDICT_ROUNDS} rounds")
+        }
+        MIN_VERDICT_ROUNDS..MIN_ROUNDS => {
+            ". So few rounds settle only large differences".to_owned()
+        }
+        _ => String::new(),
+    };
+    match (world, timing.budget, timing.budget_clock) {
+        (WorldKind::Simulated, Some(budget), BudgetClock::Wall) => format!(
+            "Time: until every verdict is settled or {budget} are over; at most {trials} in the \
+             simulation{verdicts}"
+        ),
+        (WorldKind::Simulated, ..) => {
+            format!("Time: at most {trials}: {} in the simulation{verdicts}", plan.total())
+        }
+        _ => format!("Time: at most {trials}: {}{verdicts}", plan.total()),
+    }
+}
+
 /// What a comparison will do, before it does it.
 pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width: usize) -> String {
     let mut out = String::new();
@@ -510,13 +543,6 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
         line(format!("Time: {rounds} rounds of {slots} trials, each as long as the trace takes"));
         return out;
     }
-    line(format!(
-        "Time: at most {} rounds of {} trials, each {} of warm-up and {} measured: {}",
-        plan.timing.rounds,
-        plan.slots(),
-        plan.timing.warmup,
-        plan.timing.measure,
-        plan.total()
-    ));
+    line(time_line(plan, world));
     out
 }

@@ -2,7 +2,7 @@
 
 use crate::{Measured, Session, Watcher, World, WorldError, error::with_sources};
 use analysis::Analysis;
-use plan::{Plan, Slot, round_order};
+use plan::{BudgetClock, Plan, Slot, round_order};
 use record::{
     DropCause, Event, EventKind, MovedSetting, Outcome, Run, RunState, Store, StoreError, Trial,
     TrialId, VoidReason,
@@ -141,8 +141,10 @@ impl Rounds<'_> {
 
     /// Whether another round like those so far would overrun the budget noticeably.
     fn over_budget(&self, rounds_done: u32) -> bool {
-        let Some(budget) = self.plan.timing.budget else { return false };
-        if rounds_done == 0 {
+        let timing = &self.plan.timing;
+        let Some(budget) = timing.budget else { return false };
+        // So many rounds fit a budget of virtual time, whatever the host needs for them.
+        if rounds_done == 0 || timing.budget_clock == BudgetClock::Virtual {
             return false;
         }
         let so_far = self.started.elapsed();

@@ -127,7 +127,7 @@ impl CheckArgs {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let mut store = Store::create(&path, &stem, started_at, &environment, &check.plan)?;
         let mut of_check = store.read()?;
-        let mut progress = Progress::new(&of_check.plan, 0, self.quiet || self.json);
+        let mut progress = Progress::new(&of_check.plan, world.kind(), 0, self.quiet || self.json);
         let ended =
             runner::run_rounds(world.as_ref(), &mut of_check, &mut store, stop, &mut progress);
         progress.finish();

@@ -116,7 +116,8 @@ pub fn execute(
     stop: &std::sync::atomic::AtomicBool,
     output: &OutputFlags,
 ) -> anyhow::Result<Exit> {
-    let mut progress = Progress::new(&run.plan, run.rounds().saturating_sub(1), output.quiet);
+    let mut progress =
+        Progress::new(&run.plan, world.kind(), run.rounds().saturating_sub(1), output.quiet);
     let ended = runner::run_rounds(world, &mut run, store, stop, &mut progress);
     progress.finish();
     let ended = ended.map_err(|error| match error.baseline_failed() {

@@ -7,7 +7,9 @@ use crate::{
 };
 use clap::Args;
 use plan::{Plan, RawPlan};
+use record::WorldKind;
 use runner::{Options, Target, World};
+use units::Nanos;
 use workload::Preset;
 
 /// The flags of `plan`.
@@ -42,6 +44,12 @@ pub fn text(plan: &Plan, world: &dyn World) -> String {
     report::plan_text(plan, world.kind(), &world.intentions(plan), crate::WIDTH)
 }
 
+/// The time that a comparison may take when neither budget nor rounds are named.
+const DEFAULT_BUDGET: Nanos = Nanos::from_secs(300);
+
+/// The same in the simulated world, where hours of a disk take a second.
+const DEFAULT_SIMULATED_BUDGET: Nanos = Nanos::from_secs(60);
+
 /// The world that a target names, and the plan made for it.
 pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)> {
     let mut raw = flags.raw()?;
@@ -56,6 +64,13 @@ pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)
         replay.file = std::path::absolute(&replay.file)?.to_string_lossy().into_owned();
     }
     let world = target.open(&options)?;
+    let timed = raw.rounds.is_some() || raw.measure.is_some() || raw.virtual_budget.is_some();
+    if raw.budget.is_none() && !timed {
+        raw.budget = Some(match world.kind() {
+            WorldKind::Simulated => DEFAULT_SIMULATED_BUDGET,
+            _ => DEFAULT_BUDGET,
+        });
+    }
     if let Some(preset) = raw.preset {
         raw = raw_with(preset, raw, world.as_ref())?;
     }

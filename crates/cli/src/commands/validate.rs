@@ -148,7 +148,7 @@ impl Observer for Shown {
             Step::Simulated { .. } => Box::new(Silent),
             Step::Transport { .. } | Step::Gap { .. } | Step::Emulated { .. } => {
                 say::note(&format!("{step} (about {})", plan.total()));
-                Box::new(Progress::new(plan, 0, false))
+                Box::new(Progress::new(plan, record::WorldKind::Emulated, 0, false))
             }
         }
     }

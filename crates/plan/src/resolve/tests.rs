@@ -25,6 +25,7 @@ fn offer() -> Offer {
         layout_bytes_per_second: 500_000_000,
         databases: LoadingPace::default(),
         runs_servers: true,
+        virtual_time: false,
         atomic_write: None,
     }
 }

@@ -356,6 +356,7 @@ impl World for SimulatedWorld {
             own_loop: false,
             // Nothing is laid out.
             layout_bytes_per_second: 0,
+            virtual_time: true,
             ..Offer::default()
         })
     }
