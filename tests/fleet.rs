@@ -51,6 +51,7 @@ fn merge(place: &Place, files: &[String], words: &[&str]) -> Ended {
 
 fn fleet(place: &Place, gains: &[f64]) -> Vec<String> {
     compare(place, "first.spindle", &RUN);
+    set(place, "first.spindle", "environment", "$.world", "real");
     let host =
         |(at, gain): (usize, &f64)| on_host(place, "first.spindle", &format!("db{at}"), *gain);
     gains.iter().enumerate().map(host).collect()
@@ -153,10 +154,16 @@ fn what_is_no_fleet_is_refused_with_the_reason() {
     file.execute("UPDATE trial SET outcome = 'failed', reason = 'EIO'", []).unwrap();
     drop(file);
     refused(&[files[0].clone(), "one-cell.spindle".to_owned()], 1, "has no verdict");
-    for world in ["real", "imported", "emulated"] {
+    for world in ["simulated", "imported", "emulated"] {
         set(&place, &files[2], "environment", "$.world", world);
         refused(&files, 1, "a fleet is of one world");
     }
+    compare(&place, "seed-1.spindle", &RUN);
+    compare(&place, "again-1.spindle", &RUN);
+    compare(&place, "seed-2.spindle", &[&RUN[..], &["--seed", "2"]].concat());
+    let [one, again, two] = ["seed-1", "again-1", "seed-2"].map(|it| format!("{it}.spindle"));
+    refused(&[one.clone(), again], 1, "simulated runs of one seed");
+    merge(&place, &[one, two], &[]).expect(0);
     for (name, text, part) in [
         ("other.json", "{}", "not a file that `spindle merge` wrote"),
         ("cut.json", "{\"format\": \"spindle", "neither a run file nor"),
@@ -179,10 +186,9 @@ fn what_is_no_fleet_is_refused_with_the_reason() {
 fn a_thousand_runs_merge_in_seconds_within_a_gibibyte() {
     let place = Place::new();
     compare(&place, "first.spindle", &RUN);
+    set(&place, "first.spindle", "environment", "$.world", "real");
     let files: Vec<String> = (0..1000)
-        .map(|at| {
-            on_host(&place, "first.spindle", &format!("h{at}"), 1.4 + 0.001 * f64::from(at % 9))
-        })
+        .map(|at| on_host(&place, "first.spindle", &format!("h{at}"), 1.4 + 0.0001 * f64::from(at)))
         .collect();
     let program = place.spindle(&[]).get_program().to_owned();
     let begun = std::time::Instant::now();
@@ -200,4 +206,23 @@ fn a_thousand_runs_merge_in_seconds_within_a_gibibyte() {
     println!("1,000 runs: {took:?}");
     assert!(text.contains("1000 hosts"), "{text}");
     assert!(took.as_secs() < 30, "{took:?}");
+}
+
+#[test]
+fn dashboard_and_alerts_ask_for_figures_that_the_status_has() {
+    let place = Place::new();
+    let printed = place.run(&["status", "--prometheus"]).expect(0).out;
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |file: &str| std::fs::read_to_string(format!("{root}/fleet/{file}")).unwrap();
+    let board = read("grafana/spindle.json");
+    serde_json::from_str::<serde_json::Value>(&board).unwrap();
+    for (file, text) in [("board", board), ("rules", read("prometheus/spindle.rules.yml"))] {
+        let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+        let names: std::collections::BTreeSet<&str> =
+            text.split(word).filter(|it| it.starts_with("spindle_")).collect();
+        assert!(names.len() >= 3, "{file}: {names:?}");
+        for name in names {
+            assert!(printed.contains(&format!("# TYPE {name} gauge")), "{file}: {name}");
+        }
+    }
 }

@@ -99,7 +99,7 @@ pub enum FleetError {
     /// A run is there twice.
     #[error(
         "run {run} of {host} is named twice: it would count as two hosts; name each run once (copies of a \
-         file are the same run)"
+         file, and simulated runs of one seed, are the same run)"
     )]
     Twice {
         /// The host.
@@ -164,7 +164,11 @@ impl HostRun {
             .cell()
             .map(|cell| run.plan.cells[cell].phrase(&run.plan.compared()));
         Ok(HostRun {
-            host: environment.hostname.clone(),
+            // Each simulated run stands for a host.
+            host: match environment.world {
+                WorldKind::Simulated => run.name.clone(),
+                _ => environment.hostname.clone(),
+            },
             run: run.name.clone(),
             started_at: run.started_at,
             boot_id: environment.boot_id.clone(),
@@ -176,10 +180,13 @@ impl HostRun {
         })
     }
 
+    /// Models have no host, and the same seed gives the same figures.
     fn same_run(&self, other: &HostRun) -> bool {
-        let id =
-            |it: &HostRun| (it.host.clone(), it.run.clone(), it.started_at, it.boot_id.clone());
-        id(self) == id(other) && self.cells == other.cells
+        let same_place = self.host == other.host
+            && self.run == other.run
+            && self.started_at == other.started_at
+            && self.boot_id == other.boot_id;
+        (same_place || self.world == WorldKind::Simulated) && self.cells == other.cells
     }
 }
 
@@ -286,13 +293,10 @@ impl FleetAnalysis {
 }
 
 fn refuse_twice(runs: &[HostRun]) -> Result<(), FleetError> {
-    let mut by_name: BTreeMap<(&str, &str), Vec<&HostRun>> = BTreeMap::new();
-    for run in runs {
-        let of_name = by_name.entry((&run.host, &run.run)).or_default();
-        if of_name.iter().any(|other| other.same_run(run)) {
+    for (at, run) in runs.iter().enumerate() {
+        if runs[..at].iter().any(|other| other.same_run(run)) {
             return Err(FleetError::Twice { host: run.host.clone(), run: run.run.clone() });
         }
-        of_name.push(run);
     }
     Ok(())
 }
