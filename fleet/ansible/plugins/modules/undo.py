@@ -1,0 +1,57 @@
+#!/usr/bin/python
+"""Takes back what was applied on a host."""
+
+from __future__ import absolute_import, division, print_function
+
+__metaclass__ = type
+
+DOCUMENTATION = r"""
+module: undo
+short_description: Take back what was applied
+description:
+  - Runs C(spindle undo) where something is applied, or where an interrupted program left something changed.
+  - In check mode it tells what is applied; what interrupted programs left is only known by undoing it.
+options:
+  program:
+    description: The program.
+    type: str
+    default: spindle
+  state_folder:
+    description: The folder of Spindle's state; that of the program by default.
+    type: path
+author:
+  - The authors of Spindle
+"""
+
+EXAMPLES = r"""
+- name: Take back what was applied
+  spindle.fleet.undo:
+"""
+
+RETURN = r"""
+undone:
+  description: What was put back, as C(spindle undo --json) says it.
+  returned: always
+  type: list
+  elements: dict
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.spindle.fleet.plugins.module_utils.spindle import ARGUMENTS, Spindle
+
+
+def main():
+    """Entry."""
+    module = AnsibleModule(argument_spec=dict(ARGUMENTS), supports_check_mode=True)
+    spindle = Spindle(module)
+    applied = spindle.applied()[0]
+    before = "".join("%s, from run %s\n" % (it["label"], it["run"]) for it in applied)
+    difference = dict(before=before, after="")
+    if module.check_mode:
+        module.exit_json(changed=bool(applied), undone=[], diff=difference)
+    undone = spindle.read(["undo"])[1]
+    module.exit_json(changed=bool(undone), undone=undone, diff=difference)
+
+
+if __name__ == "__main__":
+    main()
