@@ -1,6 +1,6 @@
 //! What a package ships beside the program: its version, completions, manual pages.
 
-use crate::machine::Place;
+use crate::machine::{Ended, Place};
 use std::process::Command;
 
 #[test]
@@ -62,4 +62,14 @@ fn manual_pages_are_written_where_asked() {
         .run(&["documents", "--man", "/no/such/folder"])
         .expect(1)
         .complains_of(&["/no/such/folder"]);
+}
+
+#[test]
+fn a_run_that_cannot_be_kept_says_where_it_could_be() {
+    let place = Place::new();
+    let words = ["compare", "simulated:hdd-15k", "--rounds", "2", "--quiet"];
+    let nowhere = place.spindle(&words).env("SPINDLE_STATE", "/proc/none").output().unwrap();
+    Ended::of(nowhere).expect(1).complains_of(&["/proc/none", "SPINDLE_STATE", "-o FILE"]);
+    let words = [&words[..], &["-o", "/proc/none.spindle"]].concat();
+    place.run(&words).expect(1).complains_of(&["/proc/none.spindle", "-o FILE"]);
 }

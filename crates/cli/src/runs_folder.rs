@@ -2,17 +2,35 @@
 
 use crate::exit::Usage;
 use anyhow::Context;
-use record::Store;
+use plan::Plan;
+use record::{Environment, Store};
 use std::path::{Path, PathBuf};
 
 /// The ending of run files.
 const ENDING: &str = "spindle";
 
+/// What to do where a run file cannot be written.
+const ELSEWHERE: &str =
+    "-o FILE writes a run elsewhere, and $SPINDLE_STATE names another state folder";
+
+/// Begins a run's file.
+pub fn create(
+    path: &Path,
+    name: &str,
+    started_at: i64,
+    environment: &Environment,
+    plan: &Plan,
+) -> anyhow::Result<Store> {
+    Store::create(path, name, started_at, environment, plan)
+        .with_context(|| format!("cannot begin the run's file; {ELSEWHERE}"))
+}
+
 /// The folder of run files: `runs` in the state folder. Made when it is missing.
 pub fn folder() -> anyhow::Result<PathBuf> {
     let folder = host::state_folder()?.join("runs");
-    std::fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder of runs, {}", folder.display()))?;
+    std::fs::create_dir_all(&folder).with_context(|| {
+        format!("cannot make the folder of runs, {}; {ELSEWHERE}", folder.display())
+    })?;
     Ok(folder)
 }
 

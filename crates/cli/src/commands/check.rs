@@ -125,7 +125,7 @@ impl CheckArgs {
         let path = runs_folder::new_path(&format!("{}-check-{}", run.name, finding.kind.id()))?;
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut store = Store::create(&path, &stem, started_at, &environment, &check.plan)?;
+        let mut store = runs_folder::create(&path, &stem, started_at, &environment, &check.plan)?;
         let mut of_check = store.read()?;
         let mut progress = Progress::new(&of_check.plan, world.kind(), 0, self.quiet || self.json);
         let ended =

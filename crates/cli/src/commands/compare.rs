@@ -76,7 +76,7 @@ impl CompareArgs {
         };
         let environment = world.describe(&plan)?;
         let name = run_name(&path)?;
-        let mut store = Store::create(&path, &name, started_at, &environment, &plan)?;
+        let mut store = runs_folder::create(&path, &name, started_at, &environment, &plan)?;
         let run = store.read()?;
         let live = self.live.then(|| Live::start(&path)).transpose()?;
         if let Some(live) = &live {
