@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers test-fleet demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers test-fleet dist test-dist demo classics validate page bench clean
 
 all: build
 
@@ -53,6 +53,14 @@ test-fleet: packages
 	@tools/install-packages fleet
 	cargo build --locked -p cli
 	@tools/test-fleet
+
+# Static binaries and Debian packages for x86_64 and aarch64, with what belongs to them, in target/dist.
+dist:
+	@tools/dist
+
+# What `make dist` made, in a fresh Debian stable and under qemu (tools/test-dist --help says what it takes).
+test-dist: dist
+	@tools/test-dist
 
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build
