@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy test test-ublk test-kernel test-lab test-servers test-fleet dist test-dist demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet dist test-dist demo classics validate page bench clean
 
 all: build
 
@@ -11,13 +11,18 @@ build: packages
 	cargo build --release --locked
 
 # What must pass before a change lands.
-check: fmt clippy test
+check: fmt clippy deny test
 
 fmt:
 	cargo fmt --all -- --check
 
 clippy: packages
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+# Licences, banned and duplicate crates, their sources; advisories where their database can be reached. The first time
+# compiles cargo-deny: four minutes of processor time.
+deny: packages
+	@tools/deny
 
 # Real loop devices, real filesystems; as root, or the tests that need root say so and are skipped.
 test: packages
