@@ -330,6 +330,7 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut found = Vec::new();
     for name in crate::tree::names(folder) {
         let path = folder.join(&name);
+        remove_dead_draft(&path);
         if path.extension().is_some_and(|it| it == "journal")
             && let Some(journal) = take_over(&Host::here(), &path)?
         {
@@ -338,6 +339,24 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     }
     latest_first(&mut found);
     Ok(found)
+}
+
+/// Removes what a process left that was killed before its journal had a name: nothing was changed yet. One that
+/// lives may have its draft open and not locked yet.
+fn remove_dead_draft(path: &Path) {
+    let pid = path
+        .extension()
+        .filter(|ending| *ending == "draft")
+        .and_then(|_| path.file_stem()?.to_str()?.rsplit_once('-')?.1.parse().ok());
+    let dead = pid.is_some_and(|pid| crate::process_began(pid).is_none());
+    let unlocked = || {
+        File::open(path)
+            .is_ok_and(|it| flock(&it, FlockOperation::NonBlockingLockExclusive).is_ok())
+    };
+    if dead && unlocked() {
+        // Where it cannot be removed it harms nobody: no reader takes it for a journal.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Puts journals into the order in which they must be undone: the latest first, because what a later one
@@ -455,6 +474,19 @@ mod tests {
 
     fn bytes() -> Vec<u8> {
         entries().iter().flat_map(|entry| line_of(entry).unwrap().into_bytes()).collect()
+    }
+
+    #[test]
+    fn a_dead_process_leaves_no_draft_and_a_living_one_keeps_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let draft = |pid: u32| folder.path().join(format!("1-{pid}.draft"));
+        // Beyond the largest process number that Linux gives.
+        let (dead, own) = (draft(4_194_305), draft(std::process::id()));
+        for path in [&dead, &own] {
+            fs::write(path, "").unwrap();
+        }
+        pending(folder.path()).unwrap();
+        assert!(!dead.exists() && own.exists());
     }
 
     #[test]

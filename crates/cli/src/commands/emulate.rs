@@ -24,6 +24,8 @@ use std::{
 };
 use units::Bytes;
 
+pub use list::forget_dead;
+
 /// The flags of `emulate`.
 #[derive(Debug, Args)]
 pub struct EmulateArgs {

@@ -39,6 +39,7 @@ impl UndoArgs {
         } else {
             say::result(&reports.iter().map(report_text).collect::<String>())?;
         }
+        super::emulate::forget_dead()?;
         let complete = reports.iter().all(UndoReport::is_complete);
         Ok(if complete { Exit::Done } else { Exit::Failed })
     }

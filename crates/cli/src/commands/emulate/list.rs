@@ -84,6 +84,11 @@ impl Record {
     }
 }
 
+/// Removes what devices left for others to find whose programs were killed.
+pub fn forget_dead() -> anyhow::Result<()> {
+    records().map(drop)
+}
+
 /// All whose programs live.
 fn records() -> anyhow::Result<Vec<Record>> {
     let mut found = Vec::new();
