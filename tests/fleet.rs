@@ -226,3 +226,13 @@ fn dashboard_and_alerts_ask_for_figures_that_the_status_has() {
         }
     }
 }
+
+#[test]
+fn a_kept_file_of_merged_runs_is_read() {
+    let place = Place::new();
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/samples/fleet-version-1.json");
+    let out = place.run(&["report", kept]).expect(0).out;
+    for part in ["2 hosts (simulated)", "sample-1", "sample-2"] {
+        assert!(out.contains(part), "{out}");
+    }
+}

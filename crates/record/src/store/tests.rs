@@ -407,21 +407,39 @@ fn files_of_older_versions_are_read_and_resumed() {
     }
 }
 
+/// Later ones, with the trials that each has. That of version 4 is one of version 5 without what that added.
+const LATER_SAMPLES: [(i32, usize, &[u8]); 3] = [
+    (3, 6, include_bytes!("../../samples/version-3.run")),
+    (4, 9, include_bytes!("../../samples/version-4.run")),
+    (5, 9, include_bytes!("../../samples/version-5.run")),
+];
+
 #[test]
-fn a_kept_file_of_version_3_is_read_and_resumed() {
-    let bytes = include_bytes!("../../samples/version-3.run");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.spindle");
-    std::fs::write(&path, bytes).unwrap();
-    let before = Store::open(&path).unwrap().read().unwrap();
-    assert_eq!((before.trials.len(), before.later.len()), (6, 0), "one session, of two rounds");
-    assert!(before.trials.iter().all(|trial| trial.measurement().is_some()));
-    assert!(matches!(before.environment.caveats[0], Caveat::SimulatedModel { .. }));
-    assert_eq!(std::fs::read(&path).unwrap(), bytes, "reading writes nothing");
-    let mut store = Store::open_to_resume(&path).unwrap();
-    assert_eq!(store.read().unwrap(), before, "an upgrade changes only the form");
-    store.add_trial(&trial(9, 0)).unwrap();
-    drop(store);
-    let after = Store::open(&path).unwrap().read().unwrap();
-    assert_eq!(after.trials.last(), Some(&trial(9, 0)));
+fn kept_files_of_version_3_and_later_are_read_and_resumed() {
+    // A version without a sample is one whose files nobody tries.
+    assert_eq!(LATER_SAMPLES[LATER_SAMPLES.len() - 1].0, SCHEMA_VERSION);
+    for (version, trials, bytes) in LATER_SAMPLES {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.spindle");
+        std::fs::write(&path, bytes).unwrap();
+        let before = Store::open(&path).unwrap().read().unwrap();
+        assert_eq!((before.trials.len(), before.later.len()), (trials, 0), "version {version}");
+        assert!(before.trials.iter().all(|trial| trial.measurement().is_some()));
+        assert!(matches!(before.environment.caveats[0], Caveat::SimulatedModel { .. }));
+        assert_eq!(
+            std::fs::read(&path).unwrap(),
+            bytes,
+            "version {version}: reading writes nothing"
+        );
+        let mut store = Store::open_to_resume(&path).unwrap();
+        assert_eq!(
+            store.read().unwrap(),
+            before,
+            "version {version}: an upgrade changes only the form"
+        );
+        store.add_trial(&trial(9, 0)).unwrap();
+        drop(store);
+        let after = Store::open(&path).unwrap().read().unwrap();
+        assert_eq!(after.trials.last(), Some(&trial(9, 0)));
+    }
 }
