@@ -135,6 +135,8 @@ fn applied_shown_and_taken_back() {
     let line = format!("device=\"{}\",setting=\"scheduler\",value=\"bfq\"}} 1", device.name);
     assert!(metrics.contains(&line), "{metrics}");
 
+    let pruned = place.run(&["runs", "--keep", "0", "--dry-run"]).expect(0);
+    assert!(pruned.err.contains("doctored is kept: it is applied"), "{}", pruned.err);
     let again = place.run(&["apply", "doctored"]).expect(0);
     assert!(again.out.contains("set already"), "{}", again.out);
     // Another comparison may go on: what is applied is no leftover.

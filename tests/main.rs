@@ -23,6 +23,7 @@ mod recommend;
 mod record;
 mod restore;
 mod running_server;
+mod runs;
 mod servers;
 mod sessions;
 mod simulated;

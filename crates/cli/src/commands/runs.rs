@@ -1,9 +1,11 @@
 //! `spindle runs`.
 
 use crate::{exit::Exit, runs_folder, say};
+use anyhow::Context;
 use clap::Args;
 use record::{Run, RunState, Store};
 use report::{Align, Table};
+use std::path::PathBuf;
 
 /// The flags of `runs`.
 #[derive(Debug, Args)]
@@ -11,6 +13,13 @@ pub struct RunsArgs {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// Delete the files of all runs but the latest N. What is applied, what is not complete and what
+    /// cannot be read is kept
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// With --keep: say what would be deleted, and delete nothing
+    #[arg(long, requires = "keep")]
+    dry_run: bool,
 }
 
 impl RunsArgs {
@@ -24,6 +33,9 @@ impl RunsArgs {
             }
         }
         runs.sort_by_key(|(_, run)| run.started_at);
+        if let Some(keep) = self.keep {
+            return self.prune(&runs, keep);
+        }
         if self.json {
             let all: Vec<_> = runs
                 .iter()
@@ -43,9 +55,44 @@ impl RunsArgs {
         }
         Ok(Exit::Done)
     }
+
+    /// Deletes all but the latest; `runs` begins with the oldest.
+    fn prune(&self, runs: &[(PathBuf, Run)], keep: usize) -> anyhow::Result<Exit> {
+        let applied: Vec<PathBuf> = host::applied(&host::state_folder()?)?
+            .into_iter()
+            .map(|it| it.application.run_file)
+            .collect();
+        let mut deleted = Vec::new();
+        for (path, run) in &runs[..runs.len().saturating_sub(keep)] {
+            if applied.contains(&std::path::absolute(path)?) {
+                say::note(&format!("{} is kept: it is applied (spindle status)", run.name));
+            } else if run.state != RunState::Done {
+                let name = &run.name;
+                say::note(&format!("{name} is kept: spindle resume {name} could go on with it"));
+            } else {
+                deleted.push((path, run));
+            }
+        }
+        if !self.dry_run {
+            for (path, _) in &deleted {
+                std::fs::remove_file(path)
+                    .with_context(|| format!("cannot delete {}", path.display()))?;
+            }
+        }
+        let names: Vec<&str> = deleted.iter().map(|(_, run)| run.name.as_str()).collect();
+        if self.json {
+            say::json(&serde_json::json!({ "deleted": names, "dry_run": self.dry_run }))?;
+        } else if names.is_empty() {
+            say::line("There is nothing to delete.")?;
+        } else {
+            let verb = if self.dry_run { "Would delete" } else { "Deleted" };
+            say::line(&report::wrap(&format!("{verb} {}", names.join(", ")), crate::WIDTH, 2))?;
+        }
+        Ok(Exit::Done)
+    }
 }
 
-fn table(runs: &[(std::path::PathBuf, Run)]) -> Table {
+fn table(runs: &[(PathBuf, Run)]) -> Table {
     let mut table = Table::new(&[
         ("run", Align::Left),
         ("state", Align::Left),
