@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet dist test-dist demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet soak dist test-dist demo classics validate page bench clean
 
 all: build
 
@@ -66,6 +66,13 @@ dist:
 # What `make dist` made, in a fresh Debian stable and under qemu (tools/test-dist --help says what it takes).
 test-dist: dist
 	@tools/test-dist
+
+# Whether hours of trials and programs that are killed leave nothing behind: MINUTES=120 for a recorded run
+# (tools/soak --help says what it looks at).
+MINUTES = 10
+soak: packages
+	cargo build --locked -p cli
+	@tools/soak $(MINUTES)
 
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build
