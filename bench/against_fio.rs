@@ -190,6 +190,7 @@ fn ours(job: &Job, target: &Target, measure: Nanos) -> Result<Turn, Error> {
         engine: EngineKind::IoUring,
         warmup: WARMUP,
         measure,
+        tick: Nanos::from_secs(1),
         seed: 1,
         client_program: &ClientProgram::own()?,
     };

@@ -28,6 +28,7 @@ mod fleet;
 mod limit;
 mod metric;
 mod noise;
+mod pilot;
 mod random_effects;
 mod recommendation;
 mod residuals;
@@ -50,6 +51,7 @@ pub use fleet::{
 pub use limit::{Keeping, Limit, LimitFigure};
 pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
 pub use noise::NoiseFloor;
+pub use pilot::{PilotAnswer, PilotQuestion, Visit, pilot};
 pub use random_effects::{Pooled, outliers, pool};
 pub use recommendation::{
     Answer, FrontCell, LimitKeeping, PassedOver, PassedOverReason, Recommendation, SettingChange,

@@ -192,6 +192,10 @@ pub struct ComparisonFlags {
     /// The same in the simulated world's own time, of which a disk's hour takes a second
     #[arg(long, value_name = "TIME", conflicts_with = "budget", help_heading = "Time")]
     virtual_budget: Option<Nanos>,
+    /// Run until a difference of this many percent in throughput would be found four times in five: a
+    /// pilot tells how long that takes, up to a day
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Time")]
+    detect: Option<f64>,
     /// Rounds: in each, every cell runs once and the baseline twice
     #[arg(long, help_heading = "Time")]
     rounds: Option<u32>,
@@ -202,8 +206,14 @@ pub struct ComparisonFlags {
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     warmup: Option<Nanos>,
     /// Smaller differences, in percent, count as the same
-    #[arg(long, value_name = "PERCENT", help_heading = "Time")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Time")]
     margin: Option<f64>,
+}
+
+/// A percentage, with its sign or without.
+fn percent(text: &str) -> Result<f64, WordError> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    number.parse().map_err(|_| WordError::new(format!("'{text}' is not a percentage, such as 2%")))
 }
 
 impl ComparisonFlags {
@@ -244,6 +254,7 @@ impl ComparisonFlags {
             seed: self.seed,
             budget: self.budget,
             virtual_budget: self.virtual_budget,
+            detect_percent: self.detect,
             rounds: self.rounds,
             warmup: self.warmup,
             measure: self.measure,

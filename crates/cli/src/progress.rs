@@ -3,7 +3,7 @@
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::{BudgetClock, Plan};
-use record::{Event, Outcome, Trial, TrialId, WorldKind};
+use record::{Event, EventKind, Outcome, Trial, TrialId, WorldKind};
 use runner::Watcher;
 use std::{io::IsTerminal, time::Instant};
 use units::{Bytes, Nanos};
@@ -158,7 +158,17 @@ impl Watcher for Progress {
         self.note(&format!("a trial {what}: {reason}"));
     }
 
+    fn piloting(&mut self, seconds: f64, of: f64) {
+        self.bar.set_message(format!("pilot: {seconds:.0} of {of:.0} s"));
+    }
+
     fn event(&mut self, plan: &Plan, event: &Event) {
+        if matches!(event.kind, EventKind::Piloted { .. }) {
+            let timing = &plan.timing;
+            let trial = timing.warmup + timing.measure + timing.overhead;
+            self.trial_ms = trial.0 / 1_000_000;
+            self.bar.set_length(self.trial_ms * plan.slots() as u64 * u64::from(timing.rounds));
+        }
         self.note(&report::event(plan, event));
     }
 }

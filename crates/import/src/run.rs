@@ -348,6 +348,8 @@ fn run_of(
             budget: None,
             budget_clock: plan::BudgetClock::Wall,
             overhead: TRIAL_OVERHEAD,
+            pilot: false,
+            detect: None,
         },
         preparation: Nanos::ZERO,
         margin: 0.03,

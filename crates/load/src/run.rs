@@ -41,7 +41,7 @@ pub fn run(
     let mut handles = start_all(spec, stop)?;
     let _priority = ObserverPriority::above_clients();
     let times = release(spec, &handles);
-    let mut watch = Watch::new(times);
+    let mut watch = Watch::new(times, spec.tick);
     let watched = watch.until_end(&mut handles, stop, each_second);
     let ended = wait_for_all(&mut handles, &spec.target.path, stop);
     ended?;

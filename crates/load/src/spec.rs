@@ -25,6 +25,8 @@ pub struct LoadSpec<'a> {
     pub warmup: Nanos,
     /// Time that is measured.
     pub measure: Nanos,
+    /// How often what was done is noted: a second, but for a pilot.
+    pub tick: Nanos,
     /// Decides every random choice: the same seed gives each client the same offsets.
     pub seed: u64,
     /// What is started for clients that are processes.

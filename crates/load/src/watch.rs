@@ -16,6 +16,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// What is noted while the load runs.
 pub(crate) struct Watch {
     pub times: TrialClock,
+    tick: Nanos,
     pub seconds: Vec<Second>,
     /// What io_uring's workers had done at the beginning and the end of the measured span.
     pub workers: [Workers; 2],
@@ -35,9 +36,10 @@ struct Snapshot {
 }
 
 impl Watch {
-    pub fn new(times: TrialClock) -> Self {
+    pub fn new(times: TrialClock, tick: Nanos) -> Self {
         Watch {
             times,
+            tick,
             seconds: Vec::new(),
             workers: [Workers::now(), Workers::default()],
             stopped: false,
@@ -60,7 +62,7 @@ impl Watch {
         each_second: &mut dyn FnMut(&Live),
     ) -> Result<(), LoadError> {
         loop {
-            let tick = self.times.next_tick(self.before.at);
+            let tick = self.times.next_tick_of(self.before.at, self.tick);
             while Monotonic.now() < tick {
                 let failure = handles.iter_mut().find_map(ClientHandles::failure);
                 self.stopped = stop.load(Relaxed);

@@ -26,6 +26,8 @@ pub struct RawPlan {
     pub budget: Option<Nanos>,
     /// Time that all may take in the simulated world's own time.
     pub virtual_budget: Option<Nanos>,
+    /// A difference of this many percent in throughput shall be found, in place of a budget.
+    pub detect_percent: Option<f64>,
     /// Rounds.
     pub rounds: Option<u32>,
     /// Time before measuring, in each trial.
@@ -151,6 +153,7 @@ impl RawPlan {
             seed: over.seed.or(self.seed),
             budget,
             virtual_budget,
+            detect_percent: over.detect_percent.or(self.detect_percent),
             rounds: over.rounds.or(self.rounds),
             warmup: over.warmup.or(self.warmup),
             measure: over.measure.or(self.measure),

@@ -220,6 +220,8 @@ impl RawPlan {
                 budget: None,
                 budget_clock: BudgetClock::Wall,
                 overhead: TRIAL_OVERHEAD,
+                pilot: false,
+                detect: None,
             },
             preparation: Nanos::ZERO,
             margin: self.margin()?,
@@ -250,6 +252,8 @@ impl RawPlan {
                 budget: self.budget,
                 virtual_budget: self.virtual_budget,
                 virtual_time: offer.virtual_time,
+                pilot: databases.is_empty(),
+                detect: self.detect()?,
                 overhead,
             },
             // A trial ends with its trace, all of which counts.
@@ -257,6 +261,7 @@ impl RawPlan {
                 warmup: Some(Nanos::ZERO),
                 measure: self.measure.or(Some(MAX_REPLAY)),
                 rounds: self.rounds.or(Some(MIN_ROUNDS)),
+                detect: self.detect()?,
                 ..TimingWish::default()
             },
         };
@@ -327,6 +332,15 @@ impl RawPlan {
             Ok(percent / 100.0)
         } else {
             Err(WordError::new(format!("margin {percent} % is outside 0.1 % to 50 %")))
+        }
+    }
+
+    fn detect(&self) -> Result<Option<f64>, WordError> {
+        match self.detect_percent {
+            Some(percent) if !(0.1..=50.0).contains(&percent) => Err(WordError::new(format!(
+                "a difference of {percent} % to detect is outside 0.1 % to 50 %"
+            ))),
+            percent => Ok(percent.map(|percent| percent / 100.0)),
         }
     }
 

@@ -19,6 +19,9 @@ const MAX_ROUNDS: u32 = 30;
 /// Rounds of trials in virtual time, where a budget of wall time ends them.
 const MAX_VIRTUAL_ROUNDS: u32 = 320;
 
+/// With less time, a pilot would take too much of it.
+const MIN_PILOT_BUDGET: Nanos = Nanos::from_secs(60);
+
 const DEFAULT_WARMUP: Nanos = Nanos::from_secs(1);
 const DEFAULT_MEASURE: Nanos = Nanos::from_secs(5);
 const MEASURE_SHORT: Nanos = Nanos::from_secs(2);
@@ -56,6 +59,10 @@ pub struct Timing {
     pub budget_clock: BudgetClock,
     /// The time a trial takes besides: settings, checks, recording; a database's server and data.
     pub overhead: Nanos,
+    /// Whether a pilot chooses warm-up, measured time and rounds, in place of these.
+    pub pilot: bool,
+    /// The difference (0.02: 2 %) in throughput that the pilot shall choose rounds for.
+    pub detect: Option<f64>,
 }
 
 /// What was asked for; anything may be left open.
@@ -73,6 +80,11 @@ pub struct TimingWish {
     pub virtual_budget: Option<Nanos>,
     /// Whether trials take virtual time.
     pub virtual_time: bool,
+    /// Whether a few visits to cells before the first round can tell how long trials should be: those of
+    /// jobs, not of databases or traces.
+    pub pilot: bool,
+    /// The difference in throughput that shall be found, in place of a budget.
+    pub detect: Option<f64>,
     /// The time a trial takes besides, where that is not [`TRIAL_OVERHEAD`].
     pub overhead: Option<Nanos>,
 }
@@ -91,6 +103,18 @@ pub enum TimingError {
         "--virtual-budget is for the simulated world, whose time is not this host's: use --budget"
     )]
     NotVirtual,
+    /// A difference to find, and the time it may take.
+    #[error(
+        "--detect asks for the time that a difference takes: leave out --budget, --rounds, --measure and \
+         --warmup"
+    )]
+    DetectAndTime,
+    /// Nothing tells how long a difference takes.
+    #[error(
+        "--detect takes a pilot, which only jobs on real or emulated storage have: use --budget; the report \
+         says which difference it could have shown"
+    )]
+    NoPilot,
     /// Two budgets.
     #[error(
         "--budget and --virtual-budget both say how long a run may take: leave one of them out"
@@ -123,6 +147,9 @@ impl Timing {
         if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
             return Err(TimingError::Measure);
         }
+        if wish.detect.is_some() {
+            return Timing::fit_detection(wish, slots, before);
+        }
         match (wish.budget, wish.virtual_budget) {
             (Some(_), Some(_)) => return Err(TimingError::TwoBudgets),
             (None, Some(_)) if !wish.virtual_time => return Err(TimingError::NotVirtual),
@@ -145,7 +172,23 @@ impl Timing {
             budget: wish.budget,
             budget_clock: BudgetClock::Wall,
             overhead: wish.overhead.unwrap_or(TRIAL_OVERHEAD),
+            pilot: false,
+            detect: None,
         })
+    }
+
+    /// A difference that shall be found takes a pilot, and what it takes is known after that.
+    fn fit_detection(wish: TimingWish, slots: usize, before: Nanos) -> Result<Timing, TimingError> {
+        if wish.virtual_time || !wish.pilot {
+            return Err(TimingError::NoPilot);
+        }
+        let named = [wish.budget, wish.virtual_budget, wish.measure, wish.warmup];
+        if named.iter().any(Option::is_some) || wish.rounds.is_some() {
+            return Err(TimingError::DetectAndTime);
+        }
+        let day = TimingWish { budget: Some(Nanos::from_secs(24 * 3600)), detect: None, ..wish };
+        let fitted = Timing::fit(day, slots, before)?;
+        Ok(Timing { detect: wish.detect, ..fitted })
     }
 
     fn fit_budget(
@@ -203,6 +246,13 @@ impl Timing {
             budget: Some(budget),
             budget_clock: BudgetClock::Wall,
             overhead,
+            pilot: wish.pilot
+                && !wish.virtual_time
+                && budget >= MIN_PILOT_BUDGET
+                && wish.rounds.is_none()
+                && wish.measure.is_none()
+                && wish.warmup.is_none(),
+            detect: None,
         })
     }
 
@@ -262,6 +312,8 @@ mod tests {
             budget,
             budget_clock: BudgetClock::Wall,
             overhead: TRIAL_OVERHEAD,
+            pilot: false,
+            detect: None,
         };
         assert_eq!(timing(8, None).looks(), [8]);
         assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 7, 15]);

@@ -114,6 +114,10 @@ struct TimingForm {
     budget: Option<Nanos>,
     #[serde(default)]
     budget_clock: BudgetClock,
+    #[serde(default)]
+    pilot: bool,
+    #[serde(default)]
+    detect: Option<f64>,
     /// Missing in the first files: then it was what a trial without a database takes.
     #[serde(default)]
     overhead: Option<Nanos>,
@@ -195,6 +199,8 @@ impl From<&Plan> for PlanForm {
                 rounds: plan.timing.rounds,
                 budget: plan.timing.budget,
                 budget_clock: plan.timing.budget_clock,
+                pilot: plan.timing.pilot,
+                detect: plan.timing.detect,
                 overhead: Some(plan.timing.overhead),
             },
             preparation: plan.preparation,
@@ -249,6 +255,8 @@ impl TryFrom<PlanForm> for Plan {
                 rounds: form.timing.rounds,
                 budget: form.timing.budget,
                 budget_clock: form.timing.budget_clock,
+                pilot: form.timing.pilot,
+                detect: form.timing.detect,
                 overhead: form.timing.overhead.unwrap_or(plan::TRIAL_OVERHEAD),
             },
             preparation: form.preparation,

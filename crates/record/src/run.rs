@@ -4,6 +4,7 @@ use crate::{Environment, Measurement, SessionFactor, VoidReason};
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use units::Nanos;
 
 /// A run, as it is read back from its file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -136,6 +137,18 @@ pub enum EventKind {
         /// Rounds that were run.
         rounds: u32,
     },
+    /// A pilot chose how long trials last; the plan has its choice.
+    Piloted {
+        /// Visits to cells that it made.
+        visits: u32,
+        /// Time that it took.
+        took: Nanos,
+        /// The difference in throughput (0.05: 5 %) that all rounds are expected to find four times in
+        /// five.
+        detectable: f64,
+        /// Whether throughput had settled after the warm-up that it chose.
+        settled: bool,
+    },
     /// The user interrupted.
     Interrupted,
     /// The run was taken up again.
@@ -182,6 +195,7 @@ impl EventKind {
             EventKind::Dropped { cell, .. } => ("dropped", Some(*cell)),
             EventKind::Settled { .. } => ("settled", None),
             EventKind::BudgetUsed { .. } => ("budget_used", None),
+            EventKind::Piloted { .. } => ("piloted", None),
             EventKind::Interrupted => ("interrupted", None),
             EventKind::Resumed { .. } => ("resumed", None),
             EventKind::Recorded { cell, .. } => ("recorded", *cell),

@@ -484,6 +484,20 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
         }
         _ => String::new(),
     };
+    if timing.pilot {
+        let time = match (timing.detect, timing.budget) {
+            (Some(share), _) => format!(
+                "as long as it takes to detect {:.1} % of throughput, a day at most",
+                100.0 * share
+            ),
+            (None, budget) => format!("at most {}", budget.unwrap_or(plan.total())),
+        };
+        return format!(
+            "Time: {time}; a pilot of short visits to the cells chooses how long trials and warm-up \
+             last, and how many rounds of {} trials there are",
+            plan.slots()
+        );
+    }
     match (world, timing.budget, timing.budget_clock) {
         (WorldKind::Simulated, Some(budget), BudgetClock::Wall) => format!(
             "Time: until every verdict is settled or {budget} are over; at most {trials} in the \

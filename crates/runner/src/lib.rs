@@ -8,6 +8,7 @@
 
 mod error;
 mod options;
+mod pilot;
 mod rounds;
 mod sync_card;
 mod target;
@@ -21,5 +22,5 @@ pub use sync_card::{
     DEFAULT_SYNC_TIME, MAX_SYNC_TIME, MIN_SYNC_TIME, SyncRefusal, SyncStep, sync_card,
 };
 pub use target::Target;
-pub use world::{Measured, Session, Watcher, World};
+pub use world::{Measured, Session, TrialTimes, Watcher, World};
 pub use worlds::{ApplyError, ApplyObjection, Deviation, Intended, IntendedChange, IntendedDevice};

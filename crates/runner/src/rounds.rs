@@ -1,6 +1,10 @@
 //! The loop.
 
-use crate::{Measured, Session, Watcher, World, WorldError, error::with_sources};
+use crate::{
+    Measured, Session, TrialTimes, Watcher, World, WorldError,
+    error::with_sources,
+    pilot::{self, Piloted},
+};
 use analysis::Analysis;
 use plan::{BudgetClock, Plan, Slot, round_order};
 use record::{
@@ -55,10 +59,11 @@ pub fn run_rounds(
     let started = Instant::now();
     let (ended, restored) = match world.prepare(&plan, stop, watcher) {
         Ok(mut session) => {
-            let session_ref = session.as_mut();
-            let mut rounds =
-                Rounds { session: session_ref, plan: &plan, run, store, stop, watcher, started };
-            let ended = rounds.all();
+            let ended =
+                piloted(session.as_mut(), &plan, run, store, stop, watcher).and_then(|timed| {
+                    let (session, plan) = (session.as_mut(), &timed);
+                    Rounds { session, plan, run, store, stop, watcher, started }.all()
+                });
             (ended, session.finish())
         }
         Err(WorldError::Interrupted) => {
@@ -91,6 +96,30 @@ pub fn run_rounds(
         }
         .into()),
     }
+}
+
+/// The plan with the timing that a pilot chose, where it asks for one.
+fn piloted(
+    session: &mut dyn Session,
+    plan: &Plan,
+    run: &mut Run,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watcher: &mut dyn Watcher,
+) -> Result<Plan, RunError> {
+    // A run that is resumed has its timing.
+    if !plan.timing.pilot || !run.trials.is_empty() {
+        return Ok(plan.clone());
+    }
+    let Some(Piloted { timing, event }) = pilot::run(session, plan, stop, watcher)? else {
+        return Ok(plan.clone());
+    };
+    session.set_times(TrialTimes::of(&timing));
+    let plan = Plan { timing, ..plan.clone() };
+    store.set_plan(&plan)?;
+    run.plan = plan.clone();
+    record_event(Event { round: 0, kind: event }, &plan, run, store, watcher)?;
+    Ok(plan)
 }
 
 /// Records an event and tells the watcher.

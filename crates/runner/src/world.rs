@@ -1,10 +1,10 @@
 //! What a comparison runs in.
 
 use crate::WorldError;
-use plan::{Cell, Intention, Offer, Plan, PresetFacts, RawPlan, Refusal};
+use plan::{Cell, Intention, Offer, Plan, PresetFacts, RawPlan, Refusal, Timing};
 use record::{Environment, Event, Measurement, Mover, Trial, TrialId, WorldKind};
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
-use units::Bytes;
+use units::{Bytes, Nanos};
 use workload::{Live, Preset};
 
 /// What a comparison runs in: the real host, an emulated device under the real kernel, a simulation.
@@ -52,6 +52,25 @@ struct NoServers {
     world: WorldKind,
 }
 
+/// How long a trial takes, and how closely it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrialTimes {
+    /// Time before measuring.
+    pub warmup: Nanos,
+    /// Time measured.
+    pub measure: Nanos,
+    /// How often what was done is noted.
+    pub tick: Nanos,
+}
+
+impl TrialTimes {
+    /// Of the trials of a comparison.
+    pub fn of(timing: &Timing) -> TrialTimes {
+        let tick = Nanos::from_secs(1);
+        TrialTimes { warmup: timing.warmup, measure: timing.measure, tick }
+    }
+}
+
 /// A world that is ready for the trials of one plan. It owns everything that was made or changed.
 ///
 /// For each trial: `apply`, `settings`, `measure`, `settings`. [`finish`](Session::finish) puts
@@ -68,6 +87,10 @@ pub trait Session {
     fn who_moved(&mut self, _setting: &str) -> Option<Mover> {
         None
     }
+
+    /// What trials take from now on, in place of the plan's timing. Only sessions of worlds that measure
+    /// jobs in wall time are asked to.
+    fn set_times(&mut self, _times: TrialTimes) {}
 
     /// Runs the workload of a trial's cell.
     fn measure(
@@ -111,6 +134,8 @@ pub trait Watcher {
     fn live(&mut self, _live: &Live) {}
     /// It has ended and is recorded.
     fn trial_ended(&mut self, _trial: &Trial) {}
+    /// The pilot visits a cell: so many seconds of so many are over.
+    fn piloting(&mut self, _seconds: f64, _of: f64) {}
     /// Something happened to the run as a whole.
     fn event(&mut self, _plan: &Plan, _event: &Event) {}
 }

@@ -3,7 +3,7 @@
 use crate::Phase;
 use units::Nanos;
 
-const SECOND_NS: u64 = 1_000_000_000;
+const SECOND: Nanos = Nanos::from_secs(1);
 
 /// When a trial's clients begin, when measuring begins and when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,20 @@ impl TrialClock {
     /// When to look next, after a look at `last`: the next whole second before or after the end of
     /// warm-up, that moment itself, or the end.
     pub fn next_tick(&self, last: Nanos) -> Nanos {
+        self.next_tick_of(last, SECOND)
+    }
+
+    /// The same with another length than a second.
+    pub fn next_tick_of(&self, last: Nanos, length: Nanos) -> Nanos {
+        let length = length.0.max(1);
         let next = match last < self.measure {
             true => {
                 let left = (self.measure - last).0;
-                self.measure - Nanos((left - 1) / SECOND_NS * SECOND_NS)
+                self.measure - Nanos((left - 1) / length * length)
             }
             false => {
-                let seconds = (last - self.measure).0 / SECOND_NS;
-                self.measure + Nanos((seconds + 1) * SECOND_NS)
+                let ticks = (last - self.measure).0 / length;
+                self.measure + Nanos((ticks + 1) * length)
             }
         };
         next.min(self.end)
@@ -91,7 +97,7 @@ mod tests {
             let mut last = clock.start;
             while last < clock.end {
                 let next = clock.next_tick(last);
-                prop_assert!(next > last && (next - last).0 <= SECOND_NS);
+                prop_assert!(next > last && (next - last).0 <= SECOND.0);
                 last = next;
             }
             prop_assert_eq!(last, clock.end);

@@ -64,7 +64,10 @@ pub fn resolve(flags: &ComparisonFlags) -> anyhow::Result<(Plan, Box<dyn World>)
         replay.file = std::path::absolute(&replay.file)?.to_string_lossy().into_owned();
     }
     let world = target.open(&options)?;
-    let timed = raw.rounds.is_some() || raw.measure.is_some() || raw.virtual_budget.is_some();
+    let timed = raw.rounds.is_some()
+        || raw.measure.is_some()
+        || raw.virtual_budget.is_some()
+        || raw.detect_percent.is_some();
     if raw.budget.is_none() && !timed {
         raw.budget = Some(match world.kind() {
             WorldKind::Simulated => DEFAULT_SIMULATED_BUDGET,

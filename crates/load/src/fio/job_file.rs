@@ -148,6 +148,7 @@ mod tests {
             engine: EngineKind::Fio,
             warmup: Nanos::from_secs(1),
             measure: Nanos::from_secs(2),
+            tick: Nanos::from_secs(1),
             seed: 3,
             client_program: &crate::ClientProgram::own().unwrap(),
         })

@@ -63,6 +63,7 @@ impl Trial<'_> {
             engine: self.engine,
             warmup: self.warmup,
             measure: self.measure,
+            tick: Nanos::from_secs(1),
             seed: 7,
             client_program: &client_program(),
         };

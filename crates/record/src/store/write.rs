@@ -205,6 +205,15 @@ impl Store {
         Ok(true)
     }
 
+    /// Records the plan anew: a pilot has chosen its timing.
+    pub fn set_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
+        let text = json(&PlanForm::from(plan)).map_err(|error| self.failed(error))?;
+        self.connection
+            .execute("UPDATE run SET plan = ?", params![text])
+            .map(drop)
+            .map_err(|error| self.failed(error))
+    }
+
     /// Says how the run stands.
     pub fn set_state(&mut self, state: RunState) -> Result<(), StoreError> {
         self.connection

@@ -3,6 +3,7 @@
 use super::trouble;
 use plan::Plan;
 use record::{DropCause, Event, EventKind};
+use units::Nanos;
 
 /// An event in a sentence, without a full stop.
 pub fn event(plan: &Plan, event: &Event) -> String {
@@ -21,9 +22,32 @@ pub fn event(plan: &Plan, event: &Event) -> String {
         }
         EventKind::Settled { rounds } => format!("every verdict was settled after {rounds} rounds"),
         EventKind::BudgetUsed { rounds } => format!("the budget was used up after {rounds} rounds"),
+        EventKind::Piloted { visits, took, detectable, settled } => {
+            piloted(plan, (*visits, *took), *detectable, *settled)
+        }
         EventKind::Interrupted => "interrupted by the user".to_owned(),
         EventKind::Resumed { trials } => format!("resumed after {trials} trials"),
         EventKind::Recorded { cell: Some(cell), text } => format!("{}: {text}", label(*cell)),
         EventKind::Recorded { cell: None, text } => text.clone(),
     }
+}
+
+/// What a pilot chose, and what may be expected of it.
+fn piloted(plan: &Plan, (visits, took): (u32, Nanos), detectable: f64, settled: bool) -> String {
+    let timing = &plan.timing;
+    let trial = timing.warmup + timing.measure + timing.overhead;
+    let all = trial * plan.slots() as u64 * u64::from(timing.rounds);
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let unsettled = match settled {
+        true => "",
+        false => "; throughput had not settled even after the longest warm-up tried",
+    };
+    format!(
+        "a pilot of {visits} visits ({took}) chose trials of {} after {} of warm-up: expected to detect \
+         {} of throughput in {all} ({} rounds), half of that in four times as long{unsettled}",
+        timing.measure,
+        timing.warmup,
+        percent(detectable),
+        timing.rounds,
+    )
 }

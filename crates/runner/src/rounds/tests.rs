@@ -19,6 +19,9 @@ struct FakeWorld {
     restored: Cell<u32>,
     /// Something stays changed in the end.
     stuck: bool,
+    /// Throughput begins at half its rate after a change of settings, and takes so many seconds to get two
+    /// thirds of the way to the whole.
+    lingers: f64,
     /// The scheduler whose figures wander so far that nothing about it is ever settled.
     wandering: Option<&'static str>,
 }
@@ -27,6 +30,7 @@ struct FakeSession<'a> {
     world: &'a FakeWorld,
     plan: &'a Plan,
     scheduler: String,
+    times: TrialTimes,
     finished: bool,
 }
 
@@ -60,8 +64,8 @@ impl World for FakeWorld {
         _: &AtomicBool,
         _: &mut dyn Watcher,
     ) -> Result<Box<dyn Session + 'a>, WorldError> {
-        let scheduler = String::new();
-        Ok(Box::new(FakeSession { world: self, plan, scheduler, finished: false }))
+        let (scheduler, times) = (String::new(), TrialTimes::of(&plan.timing));
+        Ok(Box::new(FakeSession { world: self, plan, scheduler, times, finished: false }))
     }
 }
 
@@ -72,6 +76,9 @@ impl Session for FakeSession<'_> {
     }
     fn settings(&mut self) -> Result<Vec<(String, String)>, WorldError> {
         Ok(vec![("scheduler".to_owned(), self.scheduler.clone())])
+    }
+    fn set_times(&mut self, times: TrialTimes) {
+        self.times = times;
     }
     fn measure(
         &mut self,
@@ -101,7 +108,14 @@ impl Session for FakeSession<'_> {
         let mut job = JobMeasurement::default();
         job.reads.operations = (mean * noise) as u64;
         job.reads.service.record_n(Nanos::from_secs_f64(1.0 / mean), job.reads.operations);
-        Ok(Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() })
+        let step = self.times.tick.as_secs_f64();
+        let second = |place: u64| {
+            let at = step * (place + 1) as f64;
+            let share = 1.0 - 0.5 * (-at / world.lingers.max(1e-9)).exp();
+            record::Second { at, reads: (mean * noise * share * step) as u64, ..Default::default() }
+        };
+        let seconds = (0..self.times.measure.0 / self.times.tick.0.max(1)).map(second).collect();
+        Ok(Measurement { span: self.times.measure, seconds, job, ..Measurement::default() })
     }
     fn finish(mut self: Box<Self>) -> Result<(), WorldError> {
         self.finished = true;
@@ -186,6 +200,28 @@ fn with_a_budget_it_stops_once_settled_and_drops_what_lost() {
     assert!(bench.run.plan.timing.rounds > 20);
     assert_eq!(go(&world, &mut bench).unwrap(), Ending::Settled);
     assert_eq!(bench.run.rounds(), plan::MIN_ROUNDS);
+}
+
+#[test]
+fn a_pilot_gives_a_setting_that_lingers_a_longer_warm_up() {
+    let piloted = |lingers: f64| {
+        let world = FakeWorld { lingers, ..FakeWorld::default() };
+        let mut bench = bench(&world, Some(8), None);
+        let timing = &mut bench.run.plan.timing;
+        (timing.budget, timing.pilot) = (Some(Nanos::from_secs(120)), true);
+        bench.store.set_plan(&bench.run.plan).unwrap();
+        assert_eq!(go(&world, &mut bench).unwrap(), Ending::Settled);
+        let first = &bench.run.events[0].kind;
+        assert!(matches!(first, EventKind::Piloted { settled: true, .. }), "{first:?}");
+        assert!(!bench.run.plan.timing.pilot);
+        bench.run.plan.timing
+    };
+    assert_eq!(piloted(0.0).warmup, Nanos::from_millis(100));
+    let lingering = piloted(0.2).warmup;
+    assert!((Nanos::from_millis(500)..Nanos::from_secs(1)).contains(&lingering), "{lingering}");
+    // Beyond the middle of a short visit: longer ones tell.
+    let slow = piloted(1.0).warmup;
+    assert!((Nanos::from_secs(2)..Nanos::from_secs(5)).contains(&slow), "{slow}");
 }
 
 #[test]

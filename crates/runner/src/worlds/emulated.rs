@@ -10,7 +10,7 @@ use super::{
     real::{RealSession, RealTarget},
     recorded,
 };
-use crate::{Options, Session, Watcher, World, WorldError};
+use crate::{Options, Session, TrialTimes, Watcher, World, WorldError};
 use blocklayer::{Config, Kernel};
 use device::{Profile, profile};
 use emulate::{DataPlace, EmulateError, Emulation, SERVER_VERB, Transport, Wanted};
@@ -357,6 +357,12 @@ impl Session for EmulatedSession<'_> {
 
     fn who_moved(&mut self, setting: &str) -> Option<Mover> {
         self.up().ok()?.real.who_moved(setting)
+    }
+
+    fn set_times(&mut self, times: TrialTimes) {
+        if let Ok(Up { real, .. }) = self.up() {
+            real.set_times(times);
+        }
     }
 
     fn measure(

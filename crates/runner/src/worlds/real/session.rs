@@ -7,7 +7,7 @@ use super::{
     settings,
     stage::{self, Stage, Stages},
 };
-use crate::{Session, Watcher, WorldError};
+use crate::{Session, TrialTimes, Watcher, WorldError};
 use host::{Changes, QueueFolder};
 use load::{ClientProgram, LoadError, LoadSpec, ReplayLoad};
 use plan::{Cell, Plan};
@@ -27,6 +27,7 @@ use workload::EngineKind;
 pub struct RealSession<'a> {
     target: Rc<RealTarget>,
     plan: &'a Plan,
+    times: TrialTimes,
     client_program: ClientProgram,
     /// None once everything has been put back.
     changes: Option<Changes>,
@@ -59,6 +60,7 @@ impl<'a> RealSession<'a> {
         let mut session = RealSession {
             target,
             plan,
+            times: TrialTimes::of(&plan.timing),
             client_program,
             changes: Some(changes),
             stages: None,
@@ -268,6 +270,10 @@ impl Session for RealSession<'_> {
         self.culprits.as_ref()?.who_moved(&devices, setting)
     }
 
+    fn set_times(&mut self, times: TrialTimes) {
+        self.times = times;
+    }
+
     fn measure(
         &mut self,
         trial: TrialId,
@@ -293,8 +299,9 @@ impl Session for RealSession<'_> {
             replay: replay.as_ref(),
             target: &stage.target,
             engine,
-            warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
+            warmup: self.times.warmup,
+            measure: self.times.measure,
+            tick: self.times.tick,
             seed: trial.seed(plan.seed),
             client_program: &self.client_program,
         };
@@ -303,7 +310,7 @@ impl Session for RealSession<'_> {
             watcher.live(live);
         });
         let mut measurement = measured.map_err(|error| self.explain(error, began, stop))?;
-        if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
+        if stop.load(Ordering::Relaxed) && measurement.span < self.times.measure {
             return Err(WorldError::Interrupted);
         }
         if engine == EngineKind::Null {
