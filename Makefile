@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet soak dist test-dist demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet soak dist test-dist site demo classics validate page bench clean
 
 all: build
 
@@ -11,7 +11,7 @@ build: packages
 	cargo build --release --locked
 
 # What must pass before a change lands.
-check: fmt clippy deny test
+check: fmt clippy deny site test
 
 fmt:
 	cargo fmt --all -- --check
@@ -73,6 +73,11 @@ MINUTES = 10
 soak: packages
 	cargo build --locked -p cli
 	@tools/soak $(MINUTES)
+
+# The documents as a site with a search, in target/book, every link followed. The first time compiles mdBook:
+# three minutes of processor time.
+site:
+	@tools/site
 
 # All schedulers of this kernel on an emulated disk, in about three minutes.
 demo: build
