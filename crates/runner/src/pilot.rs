@@ -1,6 +1,6 @@
 //! The pilot before the first round: short visits to the cells, from which the trials' timing follows.
 
-use crate::{Session, TrialTimes, Watcher, WorldError, rounds::RunError, world::Unwatched};
+use crate::{Session, TrialTimes, Watcher, WorldError, world::Unwatched};
 use analysis::{Correction, PilotAnswer, PilotQuestion, Visit, pilot};
 use plan::{Plan, Timing};
 use random::Stream;
@@ -21,7 +21,7 @@ const VISITS: [Nanos; 2] = [Nanos::from_secs(2), Nanos::from_secs(10)];
 const SHARE: u64 = 12;
 
 /// Visits of one length take no longer than this.
-const MOST: Nanos = Nanos::from_secs(40);
+const MAX_LENGTH: Nanos = Nanos::from_secs(40);
 
 /// A trial's number beyond all rounds, so that no trial has a pilot's accesses.
 const FIRST_ROUND: u32 = 1 << 30;
@@ -39,7 +39,7 @@ pub(crate) fn run(
     plan: &Plan,
     stop: &AtomicBool,
     watcher: &mut dyn Watcher,
-) -> Result<Option<Piloted>, RunError> {
+) -> Result<Option<Piloted>, WorldError> {
     let started = Instant::now();
     let budget = plan.timing.budget.unwrap_or(Nanos::ZERO).saturating_sub(plan.preparation);
     let compared = plan.cells.len() - plan.baselines().len();
@@ -49,7 +49,7 @@ pub(crate) fn run(
     for length in VISITS {
         // Longer visits say anew how long it takes to settle.
         let mut of_length = Vec::new();
-        let most = MOST.min(budget / SHARE).max(length * 3);
+        let most = MAX_LENGTH.min(budget / SHARE).max(length * 3);
         let first_round = FIRST_ROUND + visits.len() as u32;
         let began = Instant::now();
         let mut tour = Tour { plan, length, most, began, started, first_round, done: 0 };
@@ -104,7 +104,7 @@ impl Tour<'_> {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
         visits: &mut Vec<Visit>,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), WorldError> {
         session.set_times(TrialTimes { warmup: Nanos::ZERO, measure: self.length, tick: STEP });
         let mut order: Vec<usize> = (0..self.plan.cells.len()).collect();
         for turn in 0.. {
@@ -124,7 +124,7 @@ impl Tour<'_> {
                     Ok(visit) => visits.push(visit),
                     Err(WorldError::Trial(_) | WorldError::Void(_)) => {}
                     Err(WorldError::Interrupted) => return Ok(()),
-                    Err(error) => return Err(error.into()),
+                    Err(error) => return Err(error),
                 }
                 self.done += 1;
             }
