@@ -40,6 +40,10 @@ pub struct Config {
     /// Schedulers idle the device for a process that has nothing queued. Switched off, none of them idles,
     /// and cfq of 2.6.18 switches to the next process while I/O of the last one is outstanding.
     pub waiting: bool,
+    /// cfq of 2.6.18: the driver has had more than four requests at once since the scheduler was chosen, as after
+    /// mkfs or write-back. From then on it takes the device for one that queues commands, and does not wait for
+    /// processes that seek; readers with one request each cannot bring that about.
+    pub tags_seen: bool,
 }
 
 impl Config {
@@ -60,6 +64,7 @@ impl Config {
             max_sectors_kb: None,
             sorting: true,
             waiting: true,
+            tags_seen: false,
         }
     }
 
@@ -118,6 +123,7 @@ impl Config {
             max_sectors: u64::from(max_sectors_kb) * 2,
             sorting: self.sorting,
             waiting: self.waiting,
+            tags_seen: self.tags_seen,
         })
     }
 
@@ -271,6 +277,8 @@ pub struct Resolved {
     pub sorting: bool,
     /// Schedulers wait for processes.
     pub waiting: bool,
+    /// cfq of 2.6.18 has seen more than four requests at once in the driver.
+    pub tags_seen: bool,
 }
 
 /// What is wrong with a [`Config`].

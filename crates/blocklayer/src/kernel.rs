@@ -6,8 +6,12 @@ use std::{fmt, str::FromStr};
 /// A kernel whose block layer is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kernel {
-    /// 2.6.18 as RHEL 5.2 to 5.4 had it.
+    /// 2.6.18, and as RHEL 5.2 had it (2.6.18-92.el5).
     V2_6_18,
+    /// 2.6.18-194.el5, RHEL 5.5 as shipped: each process has an async queue of its own in cfq.
+    V2_6_18Rhel5_5,
+    /// 2.6.18-194.8.1.el5, its erratum of 2010: direct writes are sync in cfq.
+    V2_6_18Rhel5_5Erratum,
     /// 2.6.32.
     V2_6_32,
     /// 3.10, CentOS 7: the single-queue path.
@@ -22,8 +26,10 @@ pub enum Kernel {
 
 impl Kernel {
     /// All levels, oldest first.
-    pub const ALL: [Kernel; 6] = [
+    pub const ALL: [Kernel; 8] = [
         Kernel::V2_6_18,
+        Kernel::V2_6_18Rhel5_5,
+        Kernel::V2_6_18Rhel5_5Erratum,
         Kernel::V2_6_32,
         Kernel::V3_10,
         Kernel::V4_19,
@@ -35,6 +41,8 @@ impl Kernel {
     pub fn name(self) -> &'static str {
         match self {
             Kernel::V2_6_18 => "2.6.18",
+            Kernel::V2_6_18Rhel5_5 => "2.6.18-194.el5",
+            Kernel::V2_6_18Rhel5_5Erratum => "2.6.18-194.8.1.el5",
             Kernel::V2_6_32 => "2.6.32",
             Kernel::V3_10 => "3.10",
             Kernel::V4_19 => "4.19",
@@ -46,7 +54,9 @@ impl Kernel {
     /// Its version.
     pub fn version(self) -> KernelVersion {
         match self {
-            Kernel::V2_6_18 => KernelVersion::new(2, 6, 18),
+            Kernel::V2_6_18 | Kernel::V2_6_18Rhel5_5 | Kernel::V2_6_18Rhel5_5Erratum => {
+                KernelVersion::new(2, 6, 18)
+            }
             Kernel::V2_6_32 => KernelVersion::new(2, 6, 32),
             Kernel::V3_10 => KernelVersion::new(3, 10, 0),
             Kernel::V4_19 => KernelVersion::new(4, 19, 0),
@@ -83,6 +93,11 @@ impl Kernel {
         }
     }
 
+    /// Whether it is 2.6.18, of whatever build.
+    pub fn is_2_6_18(self) -> bool {
+        self < Kernel::V2_6_32
+    }
+
     /// The largest merged request, in KiB.
     pub fn max_sectors_kb(self) -> u32 {
         match self.multi_queue() {
@@ -114,12 +129,17 @@ impl fmt::Display for Kernel {
 
 /// A kernel level that is not modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown kernel '{0}': the levels are 2.6.18, 2.6.32, 3.10, 4.19, 6.12 and 6.18")]
+#[error(
+    "unknown kernel '{0}': the levels are {names}",
+    names = Kernel::ALL.map(Kernel::name).join(", ")
+)]
 pub struct UnknownKernel(String);
 
 impl FromStr for Kernel {
     type Err = UnknownKernel;
     fn from_str(text: &str) -> Result<Self, UnknownKernel> {
+        // RHEL 5.2's build has the cfq of mainline.
+        let text = if text == "2.6.18-92.el5" { Kernel::V2_6_18.name() } else { text };
         let known = Kernel::ALL.into_iter().find(|kernel| kernel.name() == text);
         known.ok_or_else(|| UnknownKernel(text.to_owned()))
     }

@@ -258,7 +258,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             (_, false) => TagClass::Async,
         };
         let class = match self.config.kernel {
-            Kernel::V2_6_18 => u8::from(bio.op != Op::Read),
+            kernel if kernel.is_2_6_18() => u8::from(bio.op != Op::Read),
             kernel if kernel.multi_queue() => tag_class as u8,
             _ => u8::from(!sync),
         };

@@ -26,7 +26,7 @@ macro_rules! classic {
 
 impl Classic {
     /// All of them, in the order in which they were published.
-    pub const ALL: [Classic; 14] = [
+    pub const ALL: [Classic; 15] = [
         classic!("osma", "Sorting in front of four striped disks (Osma, 2008)"),
         classic!("osma-lvm", "The same disks as four devices, striped by the host"),
         classic!("matsunobu", "A queue of 100,000 requests and MyISAM (Matsunobu, 2009)"),
@@ -39,6 +39,7 @@ impl Classic {
             "iobench-raw",
             "Processes on 16 striped disks, past the page cache (IObench, 2012)"
         ),
+        classic!("iobench-raw-rhel5.5", "The same under RHEL 5.5's cfq, after it met a queue"),
         classic!("iobench-files", "The same through ext3, ext4 and XFS, by sync mode"),
         classic!("iobench-raw-today", "The raw matrix under blk-mq, on emulated disks; needs root"),
         classic!(

@@ -112,7 +112,7 @@ impl Rules {
             locks: !off(Mechanism::InodeLock),
             direct_is_exclusive: ext && !off(Mechanism::InodeLock),
             direct_is_buffered: kind == FilesystemKind::Xfs
-                && kernel == Kernel::V2_6_18
+                && kernel.is_2_6_18()
                 && small_blocks(&filesystem.mkfs),
             // data=ordered of ext3 has no way to write several pages at once.
             page_by_page: kernel < Kernel::V3_10 && kind == FilesystemKind::Ext3,

@@ -36,8 +36,6 @@ struct Process {
 enum Wait {
     /// Not idling; idling may begin.
     Off,
-    /// Waits for the completion of the process's last request.
-    Completion,
     /// Idles for the process's next request, until then.
     Next(Nanos),
     /// Idling ended: it does not begin again before the next sync request is sent.
@@ -134,8 +132,7 @@ impl Anticipatory {
     fn stops_waiting(&self, rq: Option<Rq>, requests: &RequestTable, now: Nanos) -> bool {
         let Some((process, done)) = self.last else { return true };
         let Some(p) = self.processes.get(&process) else { return true };
-        let own = u32::from(done.is_none());
-        if p.queued > 0 || p.in_flight > own {
+        if p.queued > 0 || p.in_flight > 0 {
             return true;
         }
         if p.think.is_valid() && p.think.value() > self.antic_expire.0 {
@@ -172,17 +169,12 @@ impl Anticipatory {
         if self.stops_waiting(rq, requests, now) {
             return None;
         }
-        match self.last {
-            Some((_, Some(done))) if done + self.antic_expire > now => {
-                self.wait = Wait::Next(done + self.antic_expire);
-                Some(Issue::WaitUntil(done + self.antic_expire))
-            }
-            Some((_, None)) => {
-                self.wait = Wait::Completion;
-                Some(Issue::Nothing)
-            }
-            _ => None,
-        }
+        let (_, done) = self.last?;
+        let until = done? + self.antic_expire;
+        (until > now).then(|| {
+            self.wait = Wait::Next(until);
+            Issue::WaitUntil(until)
+        })
     }
 
     fn batch_is_over(&self, now: Nanos) -> bool {
@@ -298,7 +290,7 @@ impl Scheduler for Anticipatory {
         process.queued += 1;
         self.trees[class].insert(request.start, rq);
         self.fifos[class].push(&mut self.links, rq);
-        let waiting = matches!(self.wait, Wait::Completion | Wait::Next(_));
+        let waiting = matches!(self.wait, Wait::Next(_));
         if waiting && class == SYNC && self.stops_waiting(Some(rq), requests, now) {
             self.wait = Wait::Over;
         }
@@ -311,8 +303,11 @@ impl Scheduler for Anticipatory {
             }
             self.begin_batch(now);
         }
+        // While it may wait, reads go to the device one at a time.
+        if self.batch == SYNC && self.antic_expire > Nanos::ZERO && self.in_flight > 0 {
+            return Issue::Nothing;
+        }
         match self.wait {
-            Wait::Completion => return Issue::Nothing,
             Wait::Next(until) if now < until => return Issue::WaitUntil(until),
             Wait::Next(_) => self.wait = Wait::Over,
             _ => (),
@@ -349,9 +344,6 @@ impl Scheduler for Anticipatory {
             && *process == name
         {
             *done = Some(now);
-            if self.wait == Wait::Completion {
-                self.wait = Wait::Next(now + self.antic_expire);
-            }
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::bio::Bio;
 use crate::config::Resolved;
-use crate::kernel::Kernel;
 use crate::order::{Fifo, Links, Sorted};
 use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, Scheduler, Side};
@@ -111,7 +110,7 @@ impl Deadline {
             fifo_batch: tunables.get("fifo_batch"),
             writes_starved: tunables.get("writes_starved"),
             front_merges: tunables.get("front_merges") == 1,
-            contiguous_batches: kernel == Kernel::V2_6_18,
+            contiguous_batches: kernel.is_2_6_18(),
         }
     }
 

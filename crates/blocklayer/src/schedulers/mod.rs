@@ -11,7 +11,6 @@ mod noop;
 mod process_queue;
 
 use crate::config::Resolved;
-use crate::kernel::Kernel;
 use crate::scheduler::Scheduler;
 use ::scheduler::SchedulerKind;
 
@@ -21,9 +20,9 @@ pub(crate) fn make(config: &Resolved) -> Option<Box<dyn Scheduler>> {
         SchedulerKind::Noop => Box::new(noop::Noop::new(config.kernel)),
         SchedulerKind::Deadline => Box::new(deadline::Deadline::new(config)),
         SchedulerKind::Anticipatory => Box::new(anticipatory::Anticipatory::new(config)),
-        SchedulerKind::Cfq => match config.kernel {
-            Kernel::V2_6_18 => Box::new(cfq::RoundRobinCfq::new(config)),
-            _ => Box::new(cfq::TreeCfq::new(config)),
+        SchedulerKind::Cfq => match config.kernel.is_2_6_18() {
+            true => Box::new(cfq::RoundRobinCfq::new(config)),
+            false => Box::new(cfq::TreeCfq::new(config)),
         },
         SchedulerKind::None => return None,
         SchedulerKind::MqDeadline => Box::new(mq_deadline::MqDeadline::new(config)),

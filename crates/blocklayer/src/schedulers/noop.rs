@@ -17,7 +17,7 @@ pub(crate) struct Noop {
 impl Noop {
     pub fn new(kernel: Kernel) -> Self {
         // 2.6.18's noop finds a back merge only with the last request that merged or came in.
-        let end_hash = kernel > Kernel::V2_6_18;
+        let end_hash = !kernel.is_2_6_18();
         Noop { fifo: Fifo::default(), links: Links::default(), end_hash }
     }
 }

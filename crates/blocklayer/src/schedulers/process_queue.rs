@@ -28,6 +28,8 @@ pub(super) struct Settings {
     pub sorting: bool,
     /// Whether an empty queue may keep the device.
     pub waiting: bool,
+    /// Whether each process has an async queue of its own.
+    pub private_async: bool,
     /// Whether a new queue starts with a long think time.
     pub thinks_first: bool,
 }
@@ -48,6 +50,7 @@ impl Settings {
             slice_idle: if config.waiting { ms("slice_idle") } else { Nanos::ZERO },
             waiting: config.waiting,
             sorting: config.sorting,
+            private_async: false,
             thinks_first: false,
         }
     }
@@ -108,7 +111,8 @@ impl Queue {
 pub(super) struct Queues {
     pub all: Vec<Queue>,
     by_process: BTreeMap<u32, Q>,
-    shared: BTreeMap<(IoClass, u8), Q>,
+    /// Async queues by class and level, and by process where it has its own.
+    by_level: BTreeMap<(IoClass, u8, Option<u32>), Q>,
     pub links: Links,
     pub settings: Settings,
     /// Where the last request sent ended.
@@ -136,7 +140,7 @@ impl Queues {
         Queues {
             all: Vec::new(),
             by_process: BTreeMap::new(),
-            shared: BTreeMap::new(),
+            by_level: BTreeMap::new(),
             links: Links::default(),
             settings,
             position: 0,
@@ -149,8 +153,13 @@ impl Queues {
     pub fn find(&self, context: &Context, sync: bool) -> Option<Q> {
         match sync {
             true => self.by_process.get(&context.process).copied(),
-            false => self.shared.get(&(context.class, context.level)).copied(),
+            false => self.by_level.get(&self.level(context)).copied(),
         }
+    }
+
+    fn level(&self, context: &Context) -> (IoClass, u8, Option<u32>) {
+        let own = self.settings.private_async.then_some(context.process);
+        (context.class, context.level, own)
     }
 
     /// Redirects a process's sync requests to this queue.
@@ -160,9 +169,10 @@ impl Queues {
 
     fn find_or_make(&mut self, context: &Context, sync: bool) -> Q {
         let next = self.all.len();
+        let level = self.level(context);
         let q = match sync {
             true => *self.by_process.entry(context.process).or_insert(next),
-            false => *self.shared.entry((context.class, context.level)).or_insert(next),
+            false => *self.by_level.entry(level).or_insert(next),
         };
         if q == next {
             self.all.push(Queue { sync, ..Queue::default() });

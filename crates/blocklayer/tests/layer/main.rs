@@ -4,5 +4,6 @@
 
 mod errors;
 mod properties;
+mod rhel_5;
 mod schedules;
 mod world;

@@ -317,10 +317,14 @@ fn anticipatory_waits_6_ms_and_drains_at_a_change() {
     let bios = at_zero(vec![read(0, 0, 1), read(1, 50_000_000, 2)]);
     let run = play(&config, Logger::new(1, ms(1)), &bios);
     assert_eq!(run.log, [(0, 0), (7_000, 50_000_000)]);
-    // Near ones (8192 sectors) need not wait.
+    // Near ones (8192 sectors) need not wait, but reads go one at a time.
     let bios = at_zero(vec![read(0, 0, 1), read(1, 5_000, 2)]);
     let run = play(&config, Logger::new(1, ms(1)), &bios);
-    assert_eq!(run.log, [(0, 0), (0, 5_000)]);
+    assert_eq!(run.log, [(0, 0), (1_000, 5_000)]);
+    // Without antic_expire they go together.
+    let bios = at_zero(vec![read(0, 0, 1), read(1, 50_000_000, 2)]);
+    let run = play(&config.clone().with("antic_expire", 0), Logger::new(1, ms(1)), &bios);
+    assert_eq!(run.log, [(0, 0), (0, 50_000_000)]);
     // A write after reads waits until all of them are back.
     let mut bios = at_zero(vec![read(0, 0, 1), read(1, 100, 1), write(2, 200, 2)]);
     bios[2].0 = Nanos(1);

@@ -135,6 +135,7 @@ impl SimulatedWorld {
         let mut config = Config::new(self.target.kernel, self.depth);
         config.rotational = self.profile.rotates();
         config.tag_waiters_share = self.target.tag_waiters_share;
+        config.tags_seen = self.target.tags_seen;
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
         }
@@ -392,6 +393,9 @@ impl World for SimulatedWorld {
         if let Some(part) = self.target.tag_waiters_share {
             settings.push(("tag_waiters".to_owned(), part.to_string()));
         }
+        if self.target.tags_seen {
+            settings.push(("tags_seen".to_owned(), "yes".to_owned()));
+        }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE);
         let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
@@ -431,6 +435,7 @@ impl World for SimulatedWorld {
                 "tag_waiters": self.target.tag_waiters_share,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
+                "tags_seen": self.target.tags_seen,
             }),
         })
     }

@@ -40,9 +40,9 @@ impl<D: Device + ?Sized> Machine<D> {
     /// are throttled: vm.dirty_background_ratio and vm.dirty_ratio of the memory.
     pub(super) fn thresholds(&self) -> (u64, u64) {
         let memory = self.cache.capacity();
-        match self.kernel {
-            Kernel::V2_6_18 => (memory / 10, memory * 2 / 5),
-            _ => (memory / 10, memory / 5),
+        match self.kernel.is_2_6_18() {
+            true => (memory / 10, memory * 2 / 5),
+            false => (memory / 10, memory / 5),
         }
     }
 

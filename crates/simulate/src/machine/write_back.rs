@@ -83,7 +83,7 @@ impl Flusher {
         Flusher {
             task: 0,
             holding_off: false,
-            backs_off: kernel == Kernel::V2_6_18,
+            backs_off: kernel.is_2_6_18(),
             last: 0,
             throttling: Throttling { target: on.then_some(wbt), ..Throttling::default() },
         }

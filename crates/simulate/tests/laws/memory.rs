@@ -63,7 +63,7 @@ fn buffered_writes_return_at_once_until_too_much_is_dirty() {
         let trial = trial("randwrite,sync=buffered,clients=2", kernel, 1024, 60);
         let simulated = on_disk(&trial);
         let m = &simulated.measurement;
-        let most = if kernel == Kernel::V2_6_18 { 0.4 } else { 0.2 } * 64.0;
+        let most = if kernel.is_2_6_18() { 0.4 } else { 0.2 } * 64.0;
         let dirty = counter(m, "cache.dirty_mib") + counter(m, "cache.writeback_mib");
         assert!(dirty < most * 1.1 && dirty > most * 0.3, "{kernel}: {dirty} of {most} MiB");
         // In the long run no faster than the disk takes it.

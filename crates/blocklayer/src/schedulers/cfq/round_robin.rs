@@ -1,23 +1,40 @@
-//! cfq as 2.6.18 of RHEL 5.2 to 5.4 had it: round robin, and every write is async.
+//! cfq of 2.6.18: round robin. Its builds differ in what they take for async, and in how async requests are
+//! queued: every write, in one queue a priority (mainline, RHEL 5.2); every write, in a queue for each process (RHEL
+//! 5.5); only writes that nobody waits for, in one queue a priority (its erratum).
 
 use super::super::process_queue::{Q, Queues, Settings};
 use crate::bio::{Bio, Context, IoClass};
 use crate::config::Resolved;
+use crate::kernel::Kernel;
 use crate::requests::{RequestTable, Rq};
 use crate::scheduler::{Issue, MayQueue, Scheduler, Side};
 use device::Op;
 use std::collections::{BTreeSet, VecDeque};
 use units::Nanos;
 
-/// A mean jump of more than this is seeky.
+/// A mean jump of more than this is seeky, in mainline and RHEL 5.2.
 const SEEKY_SECTORS: u64 = 128 * 1024;
+/// The same in RHEL 5.5.
+const RHEL_5_5_SEEKY_SECTORS: u64 = 8 * 1024;
 /// The longest idling for a seeky queue.
 const SEEKY_IDLE: Nanos = Nanos::from_millis(2);
 /// More requests than this in the driver at once: the device is taken to queue commands.
 const TAGGED: u32 = 4;
 
-/// The sort key of a queue: class, round, level, order of arrival.
-type Turn = (IoClass, u64, u8, u64, Q);
+/// A queue in line, in the order in which queues have their turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    /// The idle class comes last.
+    idle_class: bool,
+    /// It has I/O at the device: served only when no other waits.
+    parked: bool,
+    class: IoClass,
+    round: u64,
+    level: u8,
+    /// The order of arrival.
+    sequence: u64,
+    q: Q,
+}
 
 /// The scheduler.
 #[derive(Debug)]
@@ -35,12 +52,17 @@ pub(crate) struct RoundRobinCfq {
     /// The requests chosen in the current visit, in order of dispatch.
     visit: VecDeque<Rq>,
     tagged: bool,
+    seeky_sectors: u64,
+    /// Writes that somebody waits for are sync.
+    sync_writes: bool,
 }
 
 impl RoundRobinCfq {
     pub fn new(config: &Resolved) -> Self {
+        let private_async = config.kernel == Kernel::V2_6_18Rhel5_5;
+        let settings = Settings { private_async, ..Settings::new(config) };
         RoundRobinCfq {
-            queues: Queues::new(Settings::new(config)),
+            queues: Queues::new(settings),
             turns: BTreeSet::new(),
             turn_of: Vec::new(),
             served_round: Vec::new(),
@@ -49,8 +71,17 @@ impl RoundRobinCfq {
             active: None,
             idle_until: None,
             visit: VecDeque::new(),
-            tagged: false,
+            tagged: config.tags_seen,
+            seeky_sectors: match config.kernel == Kernel::V2_6_18 {
+                true => SEEKY_SECTORS,
+                false => RHEL_5_5_SEEKY_SECTORS,
+            },
+            sync_writes: config.kernel == Kernel::V2_6_18Rhel5_5Erratum,
         }
+    }
+
+    fn is_sync(&self, op: Op, waited_for: bool) -> bool {
+        op == Op::Read || self.sync_writes && waited_for
     }
 
     /// Adds a queue to this round or, if it was served in it, to the next.
@@ -70,7 +101,15 @@ impl RoundRobinCfq {
             (false, false) => current,
         };
         self.sequence += 1;
-        let turn = (queue.class, round, queue.level, self.sequence, q);
+        let turn = Turn {
+            idle_class: queue.class == IoClass::Idle,
+            parked: queue.in_flight > 0 && !in_front,
+            class: queue.class,
+            round,
+            level: queue.level,
+            sequence: self.sequence,
+            q,
+        };
         self.turns.insert(turn);
         self.turn_of[q] = Some(turn);
     }
@@ -86,7 +125,7 @@ impl RoundRobinCfq {
 
     fn activate_next(&mut self) -> Option<Q> {
         let turn = *self.turns.first()?;
-        let (class, round, _, _, q) = turn;
+        let Turn { class, round, q, .. } = turn;
         if class == IoClass::Idle && self.queues.in_flight > 0 {
             return None;
         }
@@ -104,7 +143,7 @@ impl RoundRobinCfq {
     }
 
     fn is_seeky(&self, q: Q) -> bool {
-        self.queues[q].seek.is_valid() && self.queues[q].seek.value() > SEEKY_SECTORS
+        self.queues[q].seek.is_valid() && self.queues[q].seek.value() > self.seeky_sectors
     }
 
     /// How long to idle for an empty queue; `None`: not at all.
@@ -116,6 +155,13 @@ impl RoundRobinCfq {
             return None;
         }
         Some(if seeky { idle.min(SEEKY_IDLE) } else { idle })
+    }
+
+    /// Whether a queue that has I/O at the device and no more requests stays the active one. The window of
+    /// an async queue is on to begin with, and nothing turns it off.
+    fn keeps_the_device(&self, q: Q) -> bool {
+        let settings = &self.queues.settings;
+        settings.waiting && (!self.queues[q].sync || self.idle_window(q).is_some())
     }
 
     /// The queue to dispatch from, or what to do instead.
@@ -130,7 +176,7 @@ impl RoundRobinCfq {
                 self.idle_until = None;
                 return Ok(q);
             }
-            if queue.in_flight > 0 && self.queues.settings.waiting {
+            if queue.in_flight > 0 && self.keeps_the_device(q) {
                 return Err(queue.slice_end.map_or(Issue::Nothing, Issue::WaitUntil));
             }
             let until = self.idle_until.or_else(|| self.idle_window(q).map(|idle| now + idle));
@@ -167,7 +213,8 @@ impl RoundRobinCfq {
         if let Some(last) = self.visit.back() {
             self.queues.position = requests[*last].end();
         }
-        if self.queues[q].class == IoClass::Idle {
+        // A queue that would not be waited for has one visit at a time.
+        if self.queues[q].class == IoClass::Idle || !self.keeps_the_device(q) {
             self.expire_active();
         }
     }
@@ -185,7 +232,7 @@ impl RoundRobinCfq {
 
 impl Scheduler for RoundRobinCfq {
     fn insert(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
-        let sync = requests[rq].op == Op::Read;
+        let sync = self.is_sync(requests[rq].op, requests[rq].sync);
         let q = self.queues.insert(rq, sync, requests, now);
         let preempts = self.preempts(q);
         if preempts {
@@ -211,7 +258,14 @@ impl Scheduler for RoundRobinCfq {
     }
 
     fn complete(&mut self, rq: Rq, requests: &mut RequestTable, now: Nanos) {
-        self.queues.complete(rq, requests, now);
+        let q = self.queues.complete(rq, requests, now);
+        let back = self.queues[q].in_flight == 0;
+        if let Some(turn) = self.turn_of[q].filter(|turn| back && turn.parked) {
+            self.turns.remove(&turn);
+            let turn = Turn { parked: false, ..turn };
+            self.turns.insert(turn);
+            self.turn_of[q] = Some(turn);
+        }
     }
 
     fn len(&self) -> usize {
@@ -219,7 +273,8 @@ impl Scheduler for RoundRobinCfq {
     }
 
     fn front(&self, _: &RequestTable, bio: &Bio) -> Option<Rq> {
-        let q = self.queues.find(&bio.context, bio.op == Op::Read)?;
+        let sync = self.is_sync(bio.op, bio.is_sync());
+        let q = self.queues.find(&bio.context, sync)?;
         self.queues[q].sorted.at(bio.end())
     }
 
@@ -239,8 +294,8 @@ impl Scheduler for RoundRobinCfq {
         self.queues.absorbed(into, gone, requests);
     }
 
-    fn may_queue(&self, context: &Context, op: Op, _: bool) -> MayQueue {
-        let waited = self.idle_until.is_some() && op == Op::Read;
+    fn may_queue(&self, context: &Context, op: Op, sync: bool) -> MayQueue {
+        let waited = self.idle_until.is_some() && self.is_sync(op, sync);
         match waited && self.active == self.queues.find(context, true) {
             true => MayQueue::Must,
             false => MayQueue::Normal,

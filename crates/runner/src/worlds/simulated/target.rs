@@ -30,6 +30,8 @@ pub struct SimulatedTarget {
     pub tag_waiters_share: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
+    /// cfq of 2.6.18 has taken the device for one that queues commands before the trial.
+    pub tags_seen: bool,
     /// As it was written.
     text: String,
 }
@@ -51,6 +53,7 @@ impl SimulatedTarget {
             depth: None,
             tag_waiters_share: None,
             lvm: false,
+            tags_seen: false,
             text: words.to_owned(),
         };
         for (nth, word) in words.split(',').enumerate() {
@@ -100,16 +103,24 @@ impl SimulatedTarget {
                     )));
                 }
                 (_, None) if word == "lvm" => target.lvm = true,
+                (_, None) if word == "tags_seen" => target.tags_seen = true,
                 _ => {
                     return Err(WorldError::usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
                          turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
                          transport_write=5us, transport_gap=12us, depth=128, tag_waiters=0.1), or lvm to have the host stripe \
-                         an array's drives, or leave it out",
+                         an array's drives, or tags_seen for a cfq that met a queue before, or leave it out",
                         target.profile
                     )));
                 }
             }
+        }
+        if target.tags_seen && !target.kernel.is_2_6_18() {
+            return Err(WorldError::usage(format!(
+                "tags_seen: cfq of kernel {} finds out anew whether the device queues commands; only that of 2.6.18 \
+                 keeps what it saw once: write @2.6.18 (or a build of it), or leave it out",
+                target.kernel
+            )));
         }
         Ok(target)
     }
@@ -217,6 +228,9 @@ mod tests {
             assert!(error.contains(what) || error.contains("time"), "{wrong}: {error}");
         }
         assert!(SimulatedTarget::parse("x,depth=0").is_err());
+        assert!(SimulatedTarget::parse("x,tags_seen@2.6.18-194.el5").unwrap().tags_seen);
+        let refused = SimulatedTarget::parse("x,tags_seen@3.10").unwrap_err().to_string();
+        assert!(refused.contains("only that of 2.6.18"), "{refused}");
         assert!(SimulatedTarget::parse("x,speed=9").is_err());
     }
 }
