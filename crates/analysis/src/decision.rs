@@ -1,6 +1,7 @@
 //! What a comparison comes to: which cell to take, or why to keep the baseline.
 
-use crate::{ComparedCell, Group, Metric, Verdict};
+use crate::{ComparedCell, Group, Metric, Verdict, findings::unsteady};
+use record::Run;
 use serde::Serialize;
 
 /// What to do under one condition.
@@ -52,6 +53,8 @@ pub enum KeepReason {
     NothingBetter,
     /// What is better can lose what the baseline cannot.
     LessDurable,
+    /// What is better is so by less than throughput changed within the trials.
+    Unsteady,
 }
 
 impl Decision {
@@ -64,8 +67,9 @@ impl Decision {
 /// What to do in a group. A cell is worth a change when it is better in throughput and not worse in
 /// latency, or better in latency and not worse in throughput; among several the one whose gain is
 /// largest at the near end of its interval. A cell that can lose what the baseline cannot is none of
-/// them: whether its gain is worth that is not for figures to say.
-pub fn decide(group: &Group) -> Decision {
+/// them: whether its gain is worth that is not for figures to say. Where trials had not settled by more than
+/// the gain, longer ones could say the opposite, and the baseline is kept.
+pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
     let found = best(group, &durable);
     let risky = best(group, &|cell| !durable(cell)).filter(|(cell, metric)| match found {
@@ -77,6 +81,10 @@ pub fn decide(group: &Group) -> Decision {
     });
     let less_durable = risky.map(|(cell, metric)| LessDurable { cell: cell.summary.cell, metric });
     match found {
+        Some((cell, metric)) if unsteady::outweighs(run, group.baseline.cell, cell, metric) => {
+            let choice = Choice::Keep(KeepReason::Unsteady);
+            Decision { cell: group.baseline.cell, choice, less_durable }
+        }
         Some((cell, metric)) => {
             Decision { cell: cell.summary.cell, choice: Choice::Take(metric), less_durable }
         }

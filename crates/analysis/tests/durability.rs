@@ -54,7 +54,7 @@ fn trial(id: TrialId, operations: f64) -> Trial {
 
 /// The decision, and the label of the cell that it names.
 fn decided(run: &Run) -> (Decision, String) {
-    let decision = decide(&Analysis::of(run).groups[0]);
+    let decision = decide(run, &Analysis::of(run).groups[0]);
     let label = run.plan.cells[decision.cell].label(&run.plan.factors);
     (decision, label)
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use analysis::{
-    Analysis, Answer, Keeping, Metric, PassedOverReason, Recommendation, StayReason, TakeReason,
-    Wish, changes, recommend,
+    Analysis, Answer, Choice, KeepReason, Keeping, Metric, PassedOverReason, Recommendation,
+    StayReason, TakeReason, Wish, changes, decide, recommend,
 };
 use plan::{Factor, Level, LossKind, Offer, RawLevel, RawPlan};
 use random::Stream;
@@ -120,6 +120,9 @@ fn a_gain_that_longer_trials_could_turn_round_is_not_recommended() {
         run
     };
     assert_eq!(stays(&falling(0.1), &Wish::default()), StayReason::Unsteady);
+    let verdict = |run: &Run| decide(run, &Analysis::of(run).groups[0]).choice;
+    assert_eq!(verdict(&falling(0.1)), Choice::Keep(KeepReason::Unsteady));
+    assert_eq!(verdict(&falling(0.9)), Choice::Take(Metric::Throughput));
     assert_eq!(taken(&falling(0.9), &Wish::default()).as_deref(), Some("kyber"));
     // What a limit demands need not be better.
     let limited = wish(None, &["throughput>1100/s"]);

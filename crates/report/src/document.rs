@@ -166,7 +166,7 @@ pub fn document(run: &Run, analysis: &Analysis) -> Document {
         unit: if transactions { "transactions" } else { "operations" }.to_owned(),
         answer: analysis.groups.iter().map(|group| answer(run, group)).collect(),
         factors: factors(run),
-        conditions: cells::conditions(analysis),
+        conditions: cells::conditions(run, analysis),
         findings: shown
             .iter()
             .map(|finding| {
@@ -205,7 +205,7 @@ impl Document {
 fn answer(run: &Run, group: &analysis::Group) -> String {
     let decision = match run.environment.world {
         WorldKind::Imported => sentences::imported_verdict(group),
-        _ => sentences::decision(group, &decide(group)),
+        _ => sentences::decision(group, &decide(run, group)),
     };
     match group.condition.is_empty() {
         true => decision,

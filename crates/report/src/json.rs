@@ -35,7 +35,7 @@ fn session(run: &Run, analysis: &Analysis) -> Value {
         .groups
         .iter()
         .map(|group| {
-            let decision = decide(group);
+            let decision = decide(run, group);
             json!({
                 "condition": group.condition,
                 "cell": decision.cell,

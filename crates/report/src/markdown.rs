@@ -94,8 +94,11 @@ fn session(run: &Run, analysis: &Analysis, title: &str) -> String {
             "" => "Verdict",
             condition => condition,
         };
-        let _ =
-            writeln!(out, "\n## {title}\n\n**{}**\n", sentences::decision(group, &decide(group)));
+        let _ = writeln!(
+            out,
+            "\n## {title}\n\n**{}**\n",
+            sentences::decision(group, &decide(run, group))
+        );
         out.push_str(&terminal::figures(group, true).markdown());
         if !group.cells.is_empty() {
             out.push('\n');

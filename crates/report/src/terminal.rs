@@ -104,7 +104,7 @@ fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
     }
     out.push('\n');
     for group in &analysis.groups {
-        let decision = sentences::decision(group, &decide(group));
+        let decision = sentences::decision(group, &decide(run, group));
         let text = match group.condition.is_empty() {
             true => format!("Verdict: {decision}"),
             false => format!("Verdict with {}: {decision}", group.condition),

@@ -99,9 +99,9 @@ fn trial(round: u32, cell: usize, replica: u32, iops: f64, p99_ms: f64) -> Trial
     }
 }
 
-fn decided(analysis: &Analysis) -> String {
+fn decided(run: &Run, analysis: &Analysis) -> String {
     let group = &analysis.groups[0];
-    sentences::decision(group, &decide(group))
+    sentences::decision(group, &decide(run, group))
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_cell_without_data_is_no_sign_of_no_difference() {
     let mut run = run(&[8]);
     run.trials.retain(|trial| matches!(trial.id.cell, 0 | 2));
     let analysis = Analysis::of(&run);
-    let text = decided(&analysis);
+    let text = decided(&run, &analysis);
     assert!(text.contains("nothing is shown to be better"), "{text}");
 }
 
@@ -176,7 +176,7 @@ fn keeping_what_one_has_is_an_answer() {
         trial.id.cell = trial.id.cell.min(1);
     }
     let analysis = Analysis::of(&run);
-    assert_eq!(decided(&analysis), "Keep scheduler mq-deadline: throughput is the same.");
+    assert_eq!(decided(&run, &analysis), "Keep scheduler mq-deadline: throughput is the same.");
 }
 
 #[test]

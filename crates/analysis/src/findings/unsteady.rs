@@ -1,7 +1,7 @@
 //! Trials that had not settled: their second half differs from the first.
 
 use super::{Change, Check, Evidence, Expectation, Found, summaries};
-use crate::{Analysis, Estimate};
+use crate::{Analysis, ComparedCell, Estimate, Metric, Verdict};
 use record::{Measurement, Run};
 
 /// A change from the first half to the second below this share matters to nobody.
@@ -39,6 +39,17 @@ pub(crate) fn of_cell(run: &Run, cell: usize) -> Option<f64> {
     let estimate = Estimate::of(&changes)?;
     let sure = estimate.n >= 3 && estimate.mean.abs() > estimate.half_width(ALPHA);
     (sure && estimate.mean.abs() > CHANGE).then_some(estimate.mean)
+}
+
+/// Whether a cell is better than its baseline by less than throughput changed within the trials of either.
+pub(crate) fn outweighs(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> bool {
+    let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better);
+    better.is_some_and(|better| {
+        [cell.summary.cell, baseline]
+            .into_iter()
+            .filter_map(|cell| of_cell(run, cell))
+            .any(|change| change.abs() > better.ratio.ln().abs())
+    })
 }
 
 pub(super) fn find(run: &Run, analysis: &Analysis) -> Option<Found> {

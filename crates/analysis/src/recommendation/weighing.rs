@@ -112,14 +112,8 @@ impl<'a> Weighing<'a> {
     /// its trials or the baseline's.
     pub fn is_unsteady(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
         self.counted.iter().any(|group| {
-            let comparison = candidate.cells[*group].and_then(|it| it.comparison(metric));
-            let Some(better) = comparison.filter(|it| it.verdict == Verdict::Better) else {
-                return false;
-            };
-            [candidate.cell(*group), self.groups[*group].baseline.cell]
-                .into_iter()
-                .filter_map(|cell| unsteady::of_cell(run, cell))
-                .any(|change| change.abs() > better.ratio.ln().abs())
+            let baseline = self.groups[*group].baseline.cell;
+            candidate.cells[*group].is_some_and(|it| unsteady::outweighs(run, baseline, it, metric))
         })
     }
 

@@ -116,11 +116,11 @@ fn name(metric: Metric) -> &'static str {
     }
 }
 
-pub fn conditions(analysis: &Analysis) -> Vec<Condition> {
+pub fn conditions(run: &Run, analysis: &Analysis) -> Vec<Condition> {
     let of = |group: &analysis::Group| Condition {
         name: group.condition.clone(),
         baseline: group.baseline.cell,
-        decision: decide(group).cell,
+        decision: decide(run, group).cell,
         noise: group
             .noise
             .iter()

@@ -45,6 +45,10 @@ fn choice(group: &Group, decision: &Decision) -> String {
         Choice::Keep(KeepReason::LessDurable) => {
             format!("Keep {baseline}: what is better can lose what {baseline} cannot.")
         }
+        Choice::Keep(KeepReason::Unsteady) => format!(
+            "Keep {baseline}: what is better is so by less than throughput changed within the trials; \
+             measure longer (--warmup, --measure)."
+        ),
         Choice::Keep(KeepReason::NothingBetter) => format!("Keep {baseline}: nothing is better."),
     }
 }
