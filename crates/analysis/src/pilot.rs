@@ -66,7 +66,7 @@ const MAX_MEASURE: Nanos = Nanos::from_secs(60);
 const LATENCIES: u64 = 4;
 
 /// Fewer rounds than these are not planned, even if longer trials would be better.
-const MIN_ROUNDS: u32 = 8;
+const MIN_ROUNDS: u32 = 10;
 
 /// More than these make a large run file and narrow hardly.
 const MAX_ROUNDS: u32 = 240;
@@ -89,13 +89,19 @@ pub fn pilot(visits: &[Visit], question: PilotQuestion) -> Option<PilotAnswer> {
     let noise = Noise::of(&visits, steps, question.step)?;
     let beside = (warmup + Nanos(overhead)).as_secs_f64();
     let slots = question.slots.max(1) as f64;
-    let shortest = MIN_MEASURE.max(longest * LATENCIES).as_secs_f64();
     let budget = question.budget.as_secs_f64();
     let most = MAX_MEASURE.as_secs_f64().min(budget / slots / f64::from(MIN_ROUNDS) - beside);
+    // Too few rounds would be worse than trials that cut latencies off.
+    let shortest = (longest * LATENCIES).as_secs_f64().min(most).max(MIN_MEASURE.as_secs_f64());
+    // For a difference that shall be found, the time of all rounds is what matters, not their number.
+    let most_rounds = match question.detect {
+        Some(_) => f64::INFINITY,
+        None => f64::from(MAX_ROUNDS),
+    };
     // The variance of the mean of all rounds, for trials that measure so long and fill the budget.
     let variance = |measure: f64| {
         let trial = measure + beside;
-        let rounds = (budget / (slots * trial)).floor().clamp(1.0, f64::from(MAX_ROUNDS));
+        let rounds = (budget / (slots * trial)).floor().clamp(1.0, most_rounds);
         noise.round(measure, trial * slots) / rounds
     };
     let lengths: Vec<f64> = (0..60)
@@ -297,15 +303,28 @@ mod tests {
     }
 
     #[test]
+    fn latencies_leave_enough_rounds() {
+        let mut slow = visits(0.02, 0.0, 0.0, 1);
+        slow[3].longest = Nanos::from_secs(2);
+        let question = PilotQuestion { slots: 10, budget: Nanos::from_secs(170), ..QUESTION };
+        let answer = pilot(&slow, question).unwrap();
+        assert!(answer.rounds >= MIN_ROUNDS, "{answer:?}");
+        assert!(answer.measure >= Nanos::from_millis(1400), "{answer:?}");
+    }
+
+    #[test]
     fn a_smaller_difference_takes_more_rounds() {
         let rounds = |detect| {
-            let question = PilotQuestion { detect: Some(detect), ..QUESTION };
+            let budget = Nanos::from_secs(24 * 3600);
+            let question = PilotQuestion { detect: Some(detect), budget, ..QUESTION };
             let answer = pilot(&visits(0.05, 0.0, 0.0, 1), question).unwrap();
             assert!(answer.detectable <= detect, "{answer:?}");
+            assert!(answer.measure < Nanos::from_secs(10), "{answer:?}");
             answer.rounds
         };
         let (coarse, fine) = (rounds(0.02), rounds(0.01));
-        assert!(fine > 3 * coarse && fine < 5 * coarse, "{coarse} {fine}");
+        // Four times, less what Student's t asks of few rounds.
+        assert!(2 * fine > 5 * coarse && fine < 5 * coarse, "{coarse} {fine}");
     }
 
     #[test]
