@@ -60,7 +60,7 @@ pub struct Comparison {
 pub const MIN_VERDICT_ROUNDS: u32 = 3;
 
 /// The same, of observations.
-const MIN_ROUNDS: usize = MIN_VERDICT_ROUNDS as usize;
+pub(crate) const MIN_ROUNDS: usize = MIN_VERDICT_ROUNDS as usize;
 
 /// The probability with which a difference of the detectable size is seen.
 const POWER: f64 = 0.8;

@@ -4,8 +4,10 @@
 //! Hosts are pooled only where all that bears on an effect is the same: the plan's conditions, the kernel,
 //! the kind of device, the server, and what is compared with.
 
-use crate::{Analysis, Estimate, Metric, Wish, recommend, summary::log_ratios};
-use record::{Aspect, Fact, Run, WorldKind};
+use crate::{
+    Analysis, Estimate, Metric, Wish, comparison::MIN_ROUNDS, recommend, summary::log_ratios,
+};
+use record::{Aspect, EventKind, Fact, Run, WorldKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,7 +156,7 @@ impl HostRun {
             }
         }
         let environment = &run.environment;
-        if !cells.iter().any(|cell| cell.throughput.len() >= 3) {
+        if !cells.iter().any(|cell| cell.throughput.len() >= MIN_ROUNDS) {
             return Err(FleetError::NoVerdicts {
                 host: environment.hostname.clone(),
                 run: run.name.clone(),
@@ -201,6 +203,12 @@ fn likeness(run: &Run, analysis: &Analysis) -> BTreeMap<Likeness, String> {
     let server = environment.fact(Aspect::Server, Fact::SERVER_VERSION).unwrap_or("none");
     let baselines: Vec<&str> =
         analysis.groups.iter().map(|it| it.baseline.phrase.as_str()).collect();
+    // A pilot chooses a length for each host, and ratios are taken not to depend on it.
+    let piloted = run.events.iter().any(|it| matches!(it.kind, EventKind::Piloted { .. }));
+    let trial = match piloted {
+        true => "as a pilot chose".to_owned(),
+        false => format!("{} + {}", plan.timing.warmup, plan.timing.measure),
+    };
     let bound = plan.page_cache.map_or("none".to_owned(), |it| it.to_string());
     [
         (Likeness::Device, environment.device_kind()),
@@ -211,7 +219,7 @@ fn likeness(run: &Run, analysis: &Analysis) -> BTreeMap<Likeness, String> {
         (Likeness::Engine, plan.engine.to_string()),
         (Likeness::Size, plan.size.to_string()),
         (Likeness::PageCache, bound),
-        (Likeness::Trial, format!("{} + {}", plan.timing.warmup, plan.timing.measure)),
+        (Likeness::Trial, trial),
         (Likeness::Baseline, baselines.join("; ")),
     ]
     .into()

@@ -7,7 +7,7 @@
 //! poor weight, and one that is too small by chance draws the mean to it: hosts are weighted with the
 //! variance of a round over all hosts, so that hosts of as many rounds count the same.
 
-use crate::{Estimate, t_quantile};
+use crate::{Estimate, comparison::MIN_ROUNDS, t_quantile};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
@@ -27,9 +27,6 @@ pub struct Pooled {
     /// The probability of such scatter, or more, if all hosts were alike.
     pub alike_probability: f64,
 }
-
-/// Fewer rounds have a variance in name only.
-const MIN_ROUNDS: usize = 3;
 
 /// Whether an estimate can be pooled.
 pub(crate) fn usable(effect: &Estimate) -> bool {

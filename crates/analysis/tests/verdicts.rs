@@ -3,10 +3,15 @@
 
 #![allow(clippy::unwrap_used)]
 
-use analysis::{Analysis, Evidence, FindingKind, Metric, Verdict, findings};
+use analysis::{
+    Analysis, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, findings,
+};
 use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
 use random::Stream;
-use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId};
+use record::{
+    Environment, Event, EventKind, JobMeasurement, Measurement, Outcome, Run, RunState, Trial,
+    TrialId,
+};
 use units::{Bytes, Nanos};
 
 /// How a machine's figures wander.
@@ -215,6 +220,23 @@ fn before_margin() -> f64 {
 fn no_difference_is_a_verdict_when_the_machine_is_quiet() {
     let run = run(MACHINES[0], &[0.0, 0.002], 15, 3);
     assert!(verdicts(&run).iter().all(|cell| cell[0] == Verdict::NoDifference));
+}
+
+#[test]
+fn hosts_whose_pilots_chose_other_lengths_are_of_one_group() {
+    let groups = |piloted: bool| {
+        let host = |name: &str, seed: u64, millis: u64| {
+            let mut run = run(MACHINES[0], &[0.2], 8, seed);
+            run.environment.hostname = name.to_owned();
+            run.plan.timing.measure = Nanos::from_millis(millis);
+            let took = Nanos::from_secs(15);
+            let kind = EventKind::Piloted { visits: 7, took, detectable: 0.04, settled: true };
+            run.events.extend(piloted.then_some(Event { round: 0, kind }));
+            HostRun::of(&run).unwrap()
+        };
+        FleetAnalysis::of(&[host("a", 1, 900), host("b", 2, 1100)]).unwrap().groups.len()
+    };
+    assert_eq!((groups(true), groups(false)), (1, 2));
 }
 
 /// A scheduler that starves its clients in some rounds, or in all, is not judged by its good rounds.

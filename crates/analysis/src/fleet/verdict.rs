@@ -2,10 +2,9 @@
 
 use crate::{
     Correction, Estimate, Metric, Pooled, Verdict,
-    comparison::verdict,
+    comparison::{MIN_ROUNDS, verdict},
     pool,
     random_effects::{discoveries, outliers},
-    t_quantile,
 };
 use serde::Serialize;
 
@@ -127,9 +126,9 @@ impl PooledFigure {
 }
 
 fn standing(metric: Metric, effect: &Estimate, alpha: f64, margin: f64) -> HostStanding {
-    let half = match effect.n {
-        0..3 => f64::INFINITY,
-        n => t_quantile(1.0 - alpha / 2.0, n - 1) * effect.std_err,
+    let half = match effect.n < MIN_ROUNDS {
+        true => f64::INFINITY,
+        false => effect.half_width(alpha),
     };
     let (low, high) = (effect.mean - half, effect.mean + half);
     HostStanding {
