@@ -71,6 +71,9 @@ const MIN_ROUNDS: u32 = 10;
 /// More than these make a large run file and narrow hardly.
 const MAX_ROUNDS: u32 = 240;
 
+/// The most rounds that a wanted difference may take.
+const MAX_DETECT_ROUNDS: u32 = 2000;
+
 /// An interval so much wider than the narrowest is as good, and more rounds are safer against a
 /// disturbance.
 const AS_GOOD: f64 = 1.05;
@@ -134,9 +137,6 @@ pub fn pilot(visits: &[Visit], question: PilotQuestion) -> Option<PilotAnswer> {
         settled,
     })
 }
-
-/// The most rounds that a wanted difference may take.
-const MAX_DETECT_ROUNDS: u32 = 2000;
 
 impl PilotAnswer {
     /// The timing of the rounds, with the rest as it was.

@@ -21,7 +21,7 @@ const VISITS: [Nanos; 2] = [Nanos::from_secs(2), Nanos::from_secs(10)];
 const SHARE: u64 = 12;
 
 /// Visits of one length take no longer than this.
-const MAX_LENGTH: Nanos = Nanos::from_secs(40);
+const MAX_TOUR: Nanos = Nanos::from_secs(40);
 
 /// A trial's number beyond all rounds, so that no trial has a pilot's accesses.
 const FIRST_ROUND: u32 = 1 << 30;
@@ -43,13 +43,14 @@ pub(crate) fn run(
     let started = Instant::now();
     let budget = plan.timing.budget.unwrap_or(Nanos::ZERO).saturating_sub(plan.preparation);
     let compared = plan.cells.len() - plan.baselines().len();
-    let correction = Correction { cells: compared, share: 0.8 };
+    let share = plan.timing.share_of_look(plan.timing.rounds);
+    let correction = Correction { cells: compared, share };
     let mut visits = Vec::new();
     let mut answer: Option<PilotAnswer> = None;
     for length in VISITS {
         // Longer visits say anew how long it takes to settle.
         let mut of_length = Vec::new();
-        let most = MAX_LENGTH.min(budget / SHARE).max(length * 3);
+        let most = MAX_TOUR.min(budget / SHARE).max(length * 3);
         let first_round = FIRST_ROUND + visits.len() as u32;
         let began = Instant::now();
         let mut tour = Tour { plan, length, most, began, started, first_round, done: 0 };
@@ -57,7 +58,7 @@ pub(crate) fn run(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let spent = Nanos(started.elapsed().as_nanos() as u64);
+        let spent: Nanos = started.elapsed().into();
         let question = PilotQuestion {
             step: STEP,
             slots: plan.slots(),
@@ -77,7 +78,7 @@ pub(crate) fn run(
         timing: answer.timing(plan.timing),
         event: EventKind::Piloted {
             visits: visits.len() as u32,
-            took: Nanos(started.elapsed().as_nanos() as u64),
+            took: started.elapsed().into(),
             detectable: answer.detectable,
             settled: answer.settled,
         },
@@ -138,13 +139,13 @@ impl Tour<'_> {
         cell: usize,
         stop: &AtomicBool,
     ) -> Result<Visit, WorldError> {
-        let began = Nanos(self.started.elapsed().as_nanos() as u64);
+        let began = self.started.elapsed().into();
         let started = Instant::now();
         let round = self.first_round + self.done;
         session.apply(&self.plan.cells[cell])?;
         let measured =
             session.measure(TrialId { round, cell, replica: 0 }, stop, &mut Unwatched)?;
-        let took = Nanos(started.elapsed().as_nanos() as u64);
+        let took: Nanos = started.elapsed().into();
         Ok(Visit {
             cell,
             began,
@@ -155,8 +156,13 @@ impl Tour<'_> {
     }
 }
 
-/// Operations a second in each step.
+/// Operations a second in each step; nothing where another program makes the load, which is looked at once a
+/// second.
 fn rates(measured: &Measurement) -> Vec<f64> {
+    let steps = measured.span.0 / STEP.0;
+    if (measured.seconds.len() as u64) < steps / 2 {
+        return Vec::new();
+    }
     let mut before = 0.0;
     let mut rate = |second: &record::Second| {
         let length = second.at - before;
