@@ -161,7 +161,11 @@ fn text(group: &FleetGroup, at: usize) -> GroupText {
         title: format!("Group {}: {count} {plural}", at + 1),
         likeness: likeness.collect(),
         pooled: pooled(group),
-        hosts: group.cells.iter().map(|cell| (name(cell), rows(group, cell))).collect(),
+        hosts: group
+            .cells
+            .iter()
+            .map(|cell| (sentences::labelled(cell), rows(group, cell)))
+            .collect(),
         sentences: sentences_of(group),
     }
 }
@@ -181,13 +185,6 @@ fn figures(cell: &FleetCell) -> impl Iterator<Item = &PooledFigure> {
     [Metric::Throughput, Metric::P99].into_iter().filter_map(|metric| cell.figure(metric))
 }
 
-fn name(cell: &FleetCell) -> String {
-    match cell.condition.as_str() {
-        "" => cell.label.clone(),
-        condition => format!("{} with {condition}", cell.label),
-    }
-}
-
 /// A row for each cell.
 fn pooled(group: &FleetGroup) -> Table {
     use Align::{Left, Right};
@@ -199,7 +196,7 @@ fn pooled(group: &FleetGroup) -> Table {
         ("", Left),
     ]);
     for cell in &group.cells {
-        let mut row = vec![format!("  {}", name(cell))];
+        let mut row = vec![format!("  {}", sentences::labelled(cell))];
         for metric in [Metric::Throughput, Metric::P99] {
             row.extend(match cell.figure(metric) {
                 Some(it) => [

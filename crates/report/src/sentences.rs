@@ -23,7 +23,7 @@ pub(crate) use decision::decision;
 pub(crate) use doubt::doubt;
 pub use event::event;
 pub(crate) use finding::finding;
-pub(crate) use fleet::{apart, fleet_decision, fleet_figure, fleet_word, likeness};
+pub(crate) use fleet::{apart, fleet_decision, fleet_figure, fleet_word, labelled, likeness};
 pub(crate) use imported::verdict as imported_verdict;
 pub(crate) use intention::intention;
 pub(crate) use loss::{losses, risks};

@@ -133,7 +133,8 @@ fn disagreement(figure: &PooledFigure) -> String {
     text
 }
 
-fn labelled(cell: &FleetCell) -> String {
+/// What is set, and under which condition.
+pub(crate) fn labelled(cell: &FleetCell) -> String {
     match cell.condition.as_str() {
         "" => cell.label.clone(),
         condition => format!("{} with {condition}", cell.label),
@@ -156,7 +157,7 @@ pub(crate) fn fleet_decision(group: &FleetGroup) -> String {
             hosts(group.hosts.len())
         ),
         Some(metric) => format!(
-            "Verdict: decide by host. Each recommends {agreed} by itself, but hosts disagree on {}.",
+            "Verdict: decide by host. Each recommends {agreed} by itself, but the fleet speaks against it in {}.",
             words::metric_name(metric)
         ),
     }
