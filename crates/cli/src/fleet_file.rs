@@ -39,7 +39,12 @@ pub fn write(path: &Path, runs: Vec<HostRun>) -> anyhow::Result<()> {
     }
     let file = FleetFile { format: FORMAT.to_owned(), version: VERSION, runs };
     let text = serde_json::to_vec(&file)?;
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    // A file that is there stays whole until the new one is.
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".draft");
+    std::fs::write(&draft, text)
+        .and_then(|()| std::fs::rename(&draft, path))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Reads merged runs.
