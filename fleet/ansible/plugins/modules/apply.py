@@ -34,13 +34,8 @@ options:
     description: Make it outlive a reboot. Cannot be had with I(confirm_within).
     type: bool
     default: false
-  program:
-    description: The program.
-    type: str
-    default: spindle
-  state_folder:
-    description: The folder of Spindle's state; that of the program by default.
-    type: path
+extends_documentation_fragment:
+  - spindle.fleet.program
 author:
   - The authors of Spindle
 """

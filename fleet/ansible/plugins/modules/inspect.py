@@ -21,13 +21,8 @@ options:
     description: The database server and its version, which becomes a part of the kind.
     type: str
     default: ""
-  program:
-    description: The program.
-    type: str
-    default: spindle
-  state_folder:
-    description: The folder of Spindle's state; that of the program by default.
-    type: path
+extends_documentation_fragment:
+  - spindle.fleet.program
 author:
   - The authors of Spindle
 """

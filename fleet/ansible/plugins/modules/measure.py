@@ -29,13 +29,8 @@ options:
     description: When the host may be loaded, by its own clock, such as C(22:00-04:00). It must be named.
     type: str
     required: true
-  program:
-    description: The program.
-    type: str
-    default: spindle
-  state_folder:
-    description: The folder of Spindle's state; that of the program by default.
-    type: path
+extends_documentation_fragment:
+  - spindle.fleet.program
 author:
   - The authors of Spindle
 """

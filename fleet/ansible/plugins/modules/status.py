@@ -14,13 +14,8 @@ options:
   prometheus_file:
     description: A file that ends in C(.prom) in the collector's folder.
     type: path
-  program:
-    description: The program.
-    type: str
-    default: spindle
-  state_folder:
-    description: The folder of Spindle's state; that of the program by default.
-    type: path
+extends_documentation_fragment:
+  - spindle.fleet.program
 author:
   - The authors of Spindle
 """

@@ -11,14 +11,8 @@ short_description: Take back what was applied
 description:
   - Runs C(spindle undo) where something is applied, or where an interrupted program left something changed.
   - In check mode it tells what is applied; what interrupted programs left is only known by undoing it.
-options:
-  program:
-    description: The program.
-    type: str
-    default: spindle
-  state_folder:
-    description: The folder of Spindle's state; that of the program by default.
-    type: path
+extends_documentation_fragment:
+  - spindle.fleet.program
 author:
   - The authors of Spindle
 """
