@@ -154,6 +154,20 @@ impl Measurement {
             None => self.job.clients.iter().map(|share| share.operations).collect(),
         }
     }
+
+    /// What estimates and verdicts are made of, in as little memory as it takes: no series, counters or
+    /// events, and histograms packed.
+    pub fn for_verdicts(self) -> Measurement {
+        Measurement {
+            job: self.job.packed(),
+            transactions: self.transactions.map(Transactions::packed),
+            background: self.background.map(JobMeasurement::packed),
+            seconds: Vec::new(),
+            counters: Vec::new(),
+            events: None,
+            ..self
+        }
+    }
 }
 
 impl Second {
@@ -184,6 +198,13 @@ impl JobMeasurement {
         all
     }
 
+    fn packed(mut self) -> JobMeasurement {
+        self.clients.shrink_to_fit();
+        let (reads, writes, syncs) =
+            (self.reads.packed(), self.writes.packed(), self.syncs.packed());
+        JobMeasurement { reads, writes, syncs, ..self }
+    }
+
     /// Adds what other clients of the same job did.
     pub fn merge(&mut self, other: &JobMeasurement) {
         self.reads.merge(&other.reads);
@@ -197,6 +218,11 @@ impl JobMeasurement {
 }
 
 impl OperationMeasurement {
+    fn packed(self) -> OperationMeasurement {
+        let response = self.response.map(Histogram::packed);
+        OperationMeasurement { service: self.service.packed(), response, ..self }
+    }
+
     /// Adds what others did.
     pub fn merge(&mut self, other: &OperationMeasurement) {
         self.operations += other.operations;

@@ -204,6 +204,16 @@ impl EventKind {
 }
 
 impl Trial {
+    /// What estimates and verdicts are made of, in as little memory as it takes: no settings, and of what
+    /// was measured [`Measurement::for_verdicts`].
+    pub fn for_verdicts(self) -> Trial {
+        let outcome = match self.outcome {
+            Outcome::Valid(measurement) => Outcome::Valid(Box::new(measurement.for_verdicts())),
+            other => other,
+        };
+        Trial { applied: Vec::new(), outcome, ..self }
+    }
+
     /// What it measured, if that counts.
     pub fn measurement(&self) -> Option<&Measurement> {
         match &self.outcome {

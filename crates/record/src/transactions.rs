@@ -79,6 +79,16 @@ impl Transactions {
         all
     }
 
+    /// The same, to be kept rather than counted with.
+    pub(crate) fn packed(mut self) -> Transactions {
+        for of_type in self.types.values_mut() {
+            of_type.service = std::mem::take(&mut of_type.service).packed();
+            of_type.response = of_type.response.take().map(Histogram::packed);
+        }
+        self.clients.shrink_to_fit();
+        self
+    }
+
     /// Adds what other clients did.
     pub fn merge(&mut self, other: &Transactions) {
         for (name, theirs) in &other.types {
