@@ -48,6 +48,9 @@ const MAX_FAILURES: u32 = 3;
 
 /// Runs what is left of `run`, recording into `store`; a fresh run has everything left. Everything is
 /// put back before this returns, whatever happened.
+///
+/// A run may go on for days: `run` keeps of its trials what verdicts are made of
+/// ([`Trial::for_verdicts`]). The whole of them is in the file.
 pub fn run_rounds(
     world: &dyn World,
     run: &mut Run,
@@ -57,6 +60,8 @@ pub fn run_rounds(
 ) -> Result<Ending, RunError> {
     let plan = run.plan.clone();
     let started = Instant::now();
+    let before = std::mem::take(&mut run.trials);
+    run.trials = before.into_iter().map(Trial::for_verdicts).collect();
     let (ended, restored) = match world.prepare(&plan, stop, watcher) {
         Ok(mut session) => {
             let ended =
@@ -202,7 +207,7 @@ impl Rounds<'_> {
                 self.store.add_trial(&trial)?;
                 self.watcher.trial_ended(&trial);
                 let again = matches!(trial.outcome, Outcome::Void { .. }) && repeat < REPEATS;
-                self.run.trials.push(trial);
+                self.run.trials.push(trial.for_verdicts());
                 if !again {
                     break;
                 }
@@ -240,7 +245,7 @@ impl Rounds<'_> {
                 return ControlFlow::Break(());
             }
             watcher.trial_ended(&trial);
-            run.trials.push(trial);
+            run.trials.push(trial.for_verdicts());
             ControlFlow::Continue(())
         };
         session.measure_all(left, stop, &mut take);

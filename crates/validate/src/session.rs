@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         drop(watcher);
         match ending? {
             Ending::Interrupted => Err(ValidateError::Interrupted),
-            Ending::Complete | Ending::Settled => Ok(run),
+            Ending::Complete | Ending::Settled => Ok(store.read()?),
         }
     }
 

@@ -135,6 +135,7 @@ impl CheckArgs {
         if ending == Ending::Interrupted {
             return Ok(None);
         }
+        let of_check = store.read()?;
         let outcome: CheckOutcome = check_outcome(finding, &check, &of_check);
         Ok(Some(report::Checked::Run { outcome, run: Box::new(of_check), file: path }))
     }

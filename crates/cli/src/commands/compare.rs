@@ -136,8 +136,8 @@ pub fn execute(
                 store.path().display()
             ),
         })?;
-    // With the sessions before it, of which this one is the last.
-    let run = if store.writes_later_session() { store.read()? } else { run };
+    // The whole of its trials, and the sessions before it.
+    let run = store.read()?;
     let analysis = Analysis::of(&run);
     let settled = match SessionAnalysis::of(&run) {
         Some(sessions) => sessions.settled(),

@@ -163,7 +163,18 @@ fn bench(world: &FakeWorld, rounds: Option<u32>, budget: Option<Nanos>) -> Bench
 
 fn go(world: &FakeWorld, bench: &mut Bench) -> Result<Ending, RunError> {
     let ending = run_rounds(world, &mut bench.run, &mut bench.store, &bench.stop, &mut Silent);
-    assert_eq!(bench.store.read().unwrap(), bench.run, "the file holds what memory holds");
+    let mut read = bench.store.read().unwrap();
+    let of_file = Analysis::of(&read);
+    for group in &of_file.groups {
+        let of_run = Analysis::of(&bench.run);
+        let same = of_run.groups.iter().find(|it| it.condition == group.condition).unwrap();
+        assert_eq!((&same.cells.len(), &same.noise), (&group.cells.len(), &group.noise));
+        for (kept, whole) in same.cells.iter().zip(&group.cells) {
+            assert_eq!(kept.comparisons, whole.comparisons, "verdicts need no more than is kept");
+        }
+    }
+    read.trials = read.trials.into_iter().map(Trial::for_verdicts).collect();
+    assert_eq!(read, bench.run, "the file holds what memory holds");
     ending
 }
 
