@@ -18,6 +18,9 @@ pub struct BlockDevice {
     pub number: DeviceNumber,
     /// The kernel's name: `sda1`, `dm-0`.
     pub name: String,
+    /// Its folder in sysfs, where what is said of it was read; empty in older records.
+    #[serde(default)]
+    pub read_from: PathBuf,
     /// What sort of device.
     pub kind: DeviceKind,
     /// How it is attached.
@@ -154,6 +157,7 @@ impl BlockDevice {
         let bus = bus(&disk);
         Ok(BlockDevice {
             number,
+            read_from: host.inside(&folder),
             kind,
             bus,
             model: model(&disk),
@@ -165,7 +169,7 @@ impl BlockDevice {
             read_only: number_or_zero(&folder.join("ro")) != 0,
             removable: number_or_zero(&disk.join("removable")) != 0,
             sequence: crate::tree::number(disk.join("diskseq")),
-            queue: Queue::read(&disk),
+            queue: Queue::read(host, &disk),
             below,
             holders: linked_devices(folder.join("holders")),
             partitions: partitions(&folder),

@@ -1,8 +1,8 @@
 //! Makes an [`Inspection`]: looks at a target and the machine around it, and changes nothing.
 
 use crate::{
-    BlockDevice, Chain, DeviceKind, DeviceNumber, Error, FileRoom, GroupLimits, Host, Inspection,
-    Machine, Probe, Result, Setting, TargetKind,
+    BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, DriveHealth, Error, FileRoom, GroupLimits,
+    Host, Inspection, Machine, Probe, Result, Setting, TargetKind,
     direct_io::nameless_file,
     error::io_error,
     journal::{pending, state_folder},
@@ -32,6 +32,7 @@ impl Inspection {
         let mut inspection = Inspection {
             target: target.to_owned(),
             machine: Machine::read(host),
+            health: chain.devices().filter_map(|it| DriveHealth::read(host, it)).collect(),
             files: files(host, &chain),
             filesystem_read_ahead_kb: filesystem_read_ahead(host, &chain),
             owners: owners(host, &chain.devices().map(|it| it.number).collect::<Vec<_>>()),
@@ -71,6 +72,7 @@ impl Inspection {
                 ));
             }
         }
+        missing.extend(inspection.chain.devices().filter_map(|it| unworn(it, &inspection.health)));
         inspection.missing = missing;
         inspection.traps = traps(&inspection);
         Ok(inspection)
@@ -105,6 +107,16 @@ impl Inspection {
         found.evidence += &format!("; read from {size} just written, which a cache may still hold");
         Ok(found)
     }
+}
+
+/// What to ask a drive whose wear the kernel does not show.
+fn unworn(device: &BlockDevice, health: &[DriveHealth]) -> Option<String> {
+    let is_drive = device.kind == DeviceKind::Disk
+        && matches!(device.bus, Bus::Nvme | Bus::Sata | Bus::Scsi | Bus::Mmc);
+    let known = health.iter().any(|it| it.device == device.name && it.wear.is_some());
+    (is_drive && !known).then(|| {
+        format!("how worn {} is: the kernel does not show it, `smartctl -a` asks", device.title())
+    })
 }
 
 /// A file without a name, written full, for want of anything else that may be read.

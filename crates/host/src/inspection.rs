@@ -1,6 +1,6 @@
 //! Everything that is known of a target and the machine around it, as one value.
 
-use crate::{Chain, FileRoom, GroupLimits, Machine, Owner, Probe, Setting, Trap};
+use crate::{Chain, DriveHealth, FileRoom, GroupLimits, Machine, Owner, Probe, Setting, Trap};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -13,6 +13,9 @@ pub struct Inspection {
     pub machine: Machine,
     /// From the target to its devices.
     pub chain: Chain,
+    /// What the drives say of their own state, those that say something.
+    #[serde(default)]
+    pub health: Vec<DriveHealth>,
     /// Of a file as target, and of the file behind a loop device: how long it is and how much of it
     /// was ever written.
     pub files: Vec<FileRoom>,

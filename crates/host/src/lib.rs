@@ -23,6 +23,7 @@ mod exclusive;
 mod file_room;
 mod filesystem;
 mod guard;
+mod health;
 mod identity;
 mod inspect;
 mod inspection;
@@ -88,6 +89,7 @@ pub use error::{Error, Result};
 pub use file_room::FileRoom;
 pub use filesystem::{FilesystemKind, MountedFilesystem, ScratchDevice, UnknownFilesystem};
 pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clear, examine};
+pub use health::{DriveHealth, Spare, Temperature, Wear};
 pub use identity::Identity;
 pub use inspection::Inspection;
 pub use journal::{

@@ -1,9 +1,15 @@
 //! A device's request queue as sysfs shows it (Documentation/ABI/stable/sysfs-block).
 
-use crate::tree::{names, number, text};
+use crate::{
+    Host,
+    tree::{names, number, text},
+};
 use scheduler::{Generation, SchedulerKind};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 use units::Bytes;
 
 /// The most requests that a scheduler may keep (`nr_requests`), of every kernel since 5.0.
@@ -15,6 +21,9 @@ pub const NR_REQUESTS_MIN: u32 = 4;
 /// What one queue is set to and what it can do. `None`: this kernel or driver does not say.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queue {
+    /// Its folder in sysfs: of the whole disk for a partition.
+    #[serde(default)]
+    pub read_from: PathBuf,
     /// The scheduler and its alternatives; `None` for devices that pass requests on (dm, md, zram).
     pub scheduler: Option<SchedulerChoice>,
     /// The current scheduler's own settings, by the kernel's names.
@@ -91,7 +100,7 @@ impl SchedulerChoice {
 
 impl Queue {
     /// Reads `queue/` of a whole disk's folder in sysfs.
-    pub(crate) fn read(disk_folder: &Path) -> Option<Queue> {
+    pub(crate) fn read(host: &Host, disk_folder: &Path) -> Option<Queue> {
         let folder = disk_folder.join("queue");
         if !folder.is_dir() {
             return None;
@@ -107,6 +116,7 @@ impl Queue {
         let flag = |name: &str| number::<u8>(folder.join(name)).map(|value| value != 0);
         let bytes = |name: &str| number(folder.join(name)).map(Bytes);
         Some(Queue {
+            read_from: host.inside(&folder),
             nr_requests_ceiling: scheduler
                 .as_ref()
                 .and_then(|choice| ceiling(&choice.current, hardware_tags)),

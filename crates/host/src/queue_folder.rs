@@ -71,7 +71,7 @@ impl QueueFolder {
         under: Option<&str>,
     ) -> std::result::Result<String, Refusal> {
         let value = value.trim();
-        let queue = Queue::read(&self.disk);
+        let queue = Queue::read(&Host::here(), &self.disk);
         let choice = queue.as_ref().and_then(|queue| queue.scheduler.clone());
         let needs_scheduler = matches!(
             setting,

@@ -38,6 +38,7 @@ fn look(kind: TrapKind, inspection: &Inspection) -> Option<Trap> {
         TrapKind::SettingOwner => around::owned,
         TrapKind::BootElevator => around::boot_elevator,
         TrapKind::FlashState => device::flash_state,
+        TrapKind::HotDrive => device::hot,
         TrapKind::SmallData => around::small_data,
         TrapKind::GroupLimit => around::limits,
         TrapKind::NoPressure => around::no_pressure,

@@ -5,7 +5,7 @@
 
 pub(crate) mod words;
 
-use crate::{BlockDevice, Bus, FileRoom, Owner};
+use crate::{BlockDevice, Bus, FileRoom, Owner, Temperature};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 use units::Bytes;
@@ -173,6 +173,13 @@ pub enum Trap {
         /// What the probe saw.
         probe: String,
     },
+    /// A drive is at the temperature from which it warns: it may slow itself down.
+    HotDrive {
+        /// The kernel's name of the drive.
+        device: String,
+        /// What its sensor says.
+        temperature: Temperature,
+    },
     /// Data that fits in memory measures memory in buffered trials.
     SmallData {
         /// The size of the file that is the target.
@@ -241,11 +248,19 @@ pub struct DeviceTitle {
     pub name: String,
     /// With its number.
     pub title: String,
+    /// The folders in sysfs where what is said of it was read.
+    #[serde(default)]
+    pub read_from: Vec<PathBuf>,
 }
 
 impl From<&BlockDevice> for DeviceTitle {
     fn from(device: &BlockDevice) -> Self {
-        DeviceTitle { name: device.name.clone(), title: device.title() }
+        let queue = device.queue.as_ref().map(|queue| queue.read_from.clone());
+        DeviceTitle {
+            name: device.name.clone(),
+            title: device.title(),
+            read_from: [device.read_from.clone()].into_iter().chain(queue).collect(),
+        }
     }
 }
 

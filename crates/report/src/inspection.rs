@@ -2,8 +2,8 @@
 
 use crate::{Align, Table, page::Page};
 use host::{
-    BlockDevice, DeviceKind, DirectIoSupport, Filesystem, Inspection, LayerKind, Machine,
-    OwnedSetting, Owner, Queue, Role,
+    BlockDevice, DeviceKind, DirectIoSupport, DriveHealth, Filesystem, Inspection, LayerKind,
+    Machine, OwnedSetting, Owner, Queue, Role, Spare,
 };
 use units::Bytes;
 
@@ -63,6 +63,10 @@ pub fn inspection(inspection: &Inspection, width: usize) -> String {
         page.head("Medium");
         page.item("answers like", &format!("{} ({})", probe.medium, probe.evidence));
     }
+    if !inspection.health.is_empty() {
+        page.head("Drives");
+        inspection.health.iter().for_each(|drive| health(&mut page, drive));
+    }
     page.head("Host");
     machine(&mut page, &inspection.machine);
     page.head("What else sets these settings");
@@ -81,6 +85,39 @@ pub fn inspection(inspection: &Inspection, width: usize) -> String {
         page.line(6, &format!("fix: {}", trap.fix()));
     }
     page.text()
+}
+
+fn health(page: &mut Page, drive: &DriveHealth) {
+    for sensor in &drive.temperatures {
+        let limit = |what: &str, limit: Option<f64>| {
+            limit.map_or(String::new(), |limit| format!(", {what} {limit:.0} °C"))
+        };
+        let text = format!(
+            "{:.0} °C{}{}{} ({})",
+            sensor.celsius,
+            if sensor.alarm { ", its alarm is on" } else { "" },
+            limit("warns from", sensor.warning),
+            limit("critical from", sensor.critical),
+            sensor.read_from.display()
+        );
+        page.item(&drive.device, &text);
+    }
+    if let Some(wear) = &drive.wear {
+        let life = match wear.used_percent_max {
+            Some(percent @ ..=100) => vec![format!("at most {percent} % of its life used")],
+            Some(_) => vec!["more than its life used".to_owned()],
+            None => vec![],
+        };
+        let spare = wear.spare.map(|spare| match spare {
+            Spare::Normal => "spare blocks normal",
+            Spare::Warning => "80 % of its spare blocks used",
+            Spare::Urgent => "90 % of its spare blocks used",
+        });
+        let words: Vec<String> = life.into_iter().chain(spare.map(str::to_owned)).collect();
+        let files: Vec<String> =
+            wear.read_from.iter().map(|file| file.display().to_string()).collect();
+        page.item(&drive.device, &format!("{} ({})", words.join(", "), files.join(", ")));
+    }
 }
 
 fn role_name(role: Role) -> &'static str {

@@ -156,3 +156,10 @@ pub(super) fn flash_state(inspection: &Inspection) -> Option<Trap> {
     (probe.medium == Medium::Flash).then_some(())?;
     Some(Trap::FlashState { probe: probe.evidence.clone() })
 }
+
+pub(super) fn hot(inspection: &Inspection) -> Option<Trap> {
+    inspection.health.iter().find_map(|drive| {
+        let temperature = drive.temperatures.iter().find(|it| it.is_hot())?.clone();
+        Some(Trap::HotDrive { device: drive.device.clone(), temperature })
+    })
+}

@@ -68,6 +68,7 @@ impl TrapKind {
             TrapKind::SettingOwner => "setting-owner",
             TrapKind::BootElevator => "boot-elevator",
             TrapKind::FlashState => "flash-state",
+            TrapKind::HotDrive => "hot-drive",
             TrapKind::SmallData => "small-data",
             TrapKind::GroupLimit => "group-limit",
             TrapKind::NoPressure => "no-pressure",
@@ -126,6 +127,9 @@ impl TrapKind {
             TrapKind::BootElevator => "elevator= on the boot line has done nothing since 5.0",
             TrapKind::FlashState => {
                 "Flash slows with use and with heat: what runs second looks worse"
+            }
+            TrapKind::HotDrive => {
+                "A drive is at the temperature from which it warns: it may slow itself down"
             }
             TrapKind::SmallData => "Data that fits in memory measures memory in buffered trials",
             TrapKind::GroupLimit => "A control group holds us back: its limit would be measured",
@@ -227,6 +231,17 @@ impl Trap {
             }
             Trap::BootElevator { option } => format!("the kernel was booted with {option}"),
             Trap::FlashState { probe } => probe.clone(),
+            Trap::HotDrive { device, temperature } => {
+                let limit = temperature.warning.or(temperature.critical);
+                let limit = limit
+                    .map_or(String::new(), |limit| format!("; it warns from {limit:.0} °C on"));
+                let alarm = if temperature.alarm { ", with its alarm on" } else { "" };
+                format!(
+                    "{device} is at {:.0} °C{alarm}{limit} ({})",
+                    temperature.celsius,
+                    temperature.read_from.display()
+                )
+            }
             Trap::SmallData { file, memory } => match file {
                 Some(size) => format!("the file is {size} and {memory} of memory could cache it"),
                 None => format!("{memory} of memory could be page cache"),
@@ -349,6 +364,10 @@ impl Trap {
             Trap::FlashState { .. } => {
                 "fill the device first if steady state is meant; rounds in random order with \
                  the baseline twice show the drift"
+                    .to_owned()
+            }
+            Trap::HotDrive { .. } => {
+                "let it cool down, and see to its air; look at it again while it is under load"
                     .to_owned()
             }
             Trap::SmallData { .. } => {

@@ -2,6 +2,7 @@
 //! documentation describes them. Needs neither root nor devices.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod health;
 mod stacks;
 
 use host::{
