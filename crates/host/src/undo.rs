@@ -96,8 +96,7 @@ pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
 /// among them has set the queues again.
 fn undo_after_restart(host: &Host, reading: &Reading, report: &mut UndoReport) {
     let all = things(&reading.entries);
-    let lasting =
-        all.iter().any(|it| matches!(it, Thing::Made { made: Made::LastingFile { .. }, .. }));
+    let lasting = has_rule(&all);
     for thing in all.into_iter().rev() {
         match thing {
             Thing::Made { made, id, .. } if made.outlives_boot() => report.steps.push(Step {
@@ -119,21 +118,40 @@ fn undo_after_restart(host: &Host, reading: &Reading, report: &mut UndoReport) {
 fn set_again(host: &Host, queue: ChangedQueue) -> Option<ChangedQueue> {
     let device = queue.device.find_again(host)?;
     let folder = QueueFolder::of(host, device.number).ok()?;
-    let mut ours = BTreeMap::new();
-    for change in &queue.changes {
-        ours.insert(&change.what, &change.after);
-    }
-    let is_ours = ours
-        .into_iter()
-        .any(|(setting, value)| folder.read(setting).is_ok_and(|reads| reads == *value));
+    // Any value that it had from us: when the rule was tried, the originals were written last by us, and
+    // what is in force by udev.
+    let is_ours = queue.changes.iter().any(|change| {
+        change.original.as_ref() != Some(&change.after)
+            && folder.read(&change.what).is_ok_and(|reads| reads == change.after)
+    });
     is_ours.then_some(ChangedQueue { device, ..queue })
+}
+
+/// Whether there is something that sets the queues again when their devices appear.
+fn has_rule(all: &[Thing]) -> bool {
+    all.iter().any(|it| matches!(it, Thing::Made { made: Made::LastingFile { .. }, .. }))
+}
+
+/// Whether a device of this boot went and came back since.
+fn came_back(host: &Host, device: &Identity) -> bool {
+    let under_its_number = Identity::read(host, device.number);
+    under_its_number.map_or(true, |now| device.difference(&now).is_some())
+        && device.find_again(host).is_some()
 }
 
 /// Does all steps of `reading` in reverse order and adds them to `report`.
 pub(crate) fn undo_entries(host: &Host, reading: &Reading, report: &mut UndoReport) {
     let damaged = !reading.damage.is_empty();
-    for thing in things(&reading.entries).into_iter().rev() {
+    let all = things(&reading.entries);
+    let lasting = has_rule(&all);
+    for thing in all.into_iter().rev() {
         match thing {
+            // It came with the kernel's defaults, and the rule set it.
+            Thing::Queue(queue) if lasting && came_back(host, &queue.device) => {
+                if let Some(queue) = set_again(host, queue) {
+                    report.steps.extend(restore_queue(host, &queue, damaged, &mut |_| Ok(())));
+                }
+            }
             Thing::Made { made, id, .. } => report.steps.push(Step {
                 what: made.title(),
                 change: String::new(),

@@ -319,14 +319,7 @@ fn another_file_on_the_device_means_another_device() {
     let (device, before, bytes) = killed(&mut machine);
     again(device);
     // What the journal knows as this device's file is another now.
-    let text = String::from_utf8(bytes).unwrap();
-    let other: String = text
-        .lines()
-        .map(|line| {
-            let json = line[9..].replace("/disk\"", "/another\"");
-            format!("{:08x} {json}\n", crc32(json.as_bytes()))
-        })
-        .collect();
+    let other = reworded(&bytes, "/disk\"", "/another\"");
     let left = all(device);
     let report = undo_bytes(&machine, other.as_bytes());
     assert_eq!(all(device), left, "nothing was written");
@@ -335,8 +328,64 @@ fn another_file_on_the_device_means_another_device() {
         assert!(why.contains("backing file was"), "{why}");
     }
     assert!(!report.steps.is_empty());
-    undo_bytes(&machine, text.as_bytes());
+    undo_bytes(&machine, &bytes);
     assert_eq!(all(device), before);
+}
+
+/// The same entries with other words.
+fn reworded(bytes: &[u8], from: &str, to: &str) -> String {
+    let text = std::str::from_utf8(bytes).unwrap();
+    let reword = |line: &str| {
+        let json = line[9..].replace(from, to);
+        format!("{:08x} {json}\n", crc32(json.as_bytes()))
+    };
+    text.lines().map(reword).collect()
+}
+
+/// A rule is proven with the original values: written by us, and followed by what udev sets. After a reboot,
+/// or when the disk has come back, that is no reason to take the rule's values for somebody else's.
+#[test]
+fn what_a_proven_rule_has_set_again_is_put_back() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let queue = format!("/sys/dev/block/{device}/queue");
+    let by_udev = || {
+        for (file, value) in [("scheduler", "bfq"), ("nr_requests", "32")] {
+            std::fs::write(format!("{queue}/{file}"), value).unwrap();
+        }
+    };
+    let before = all(device);
+    let rule = machine.state().join("99-test.rules");
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "apply").unwrap();
+    changes.lasting_file(&rule, "# a rule\n").unwrap();
+    for (setting, value) in [(Setting::Scheduler, "bfq"), (Setting::NrRequests, "32")] {
+        changes.set(device, &setting, value).unwrap();
+    }
+    for setting in [Setting::Scheduler, Setting::NrRequests] {
+        changes.set(device, &setting, &before[&setting].clone()).unwrap();
+    }
+    let bytes = std::fs::read(changes.journal()).unwrap();
+    changes.finish().unwrap();
+    assert_eq!(all(device), before);
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let rebooted = reworded(&bytes, boot.trim(), "another");
+    let sequence = std::fs::read_to_string(format!("/sys/dev/block/{device}/diskseq")).unwrap();
+    let attached = |number: &str| format!("\"sequence\":{number}");
+    let came_back = reworded(&bytes, &attached(sequence.trim()), &attached("1"));
+    for journal in [rebooted, came_back] {
+        by_udev();
+        let report = undo_bytes(&machine, journal.as_bytes());
+        assert!(report.is_complete(), "{report:#?}");
+        assert_eq!(all(device), before, "{report:#?}");
+        // Somebody else's values are left alone.
+        std::fs::write(format!("{queue}/scheduler"), "kyber").unwrap();
+        let left = all(device);
+        undo_bytes(&machine, journal.as_bytes());
+        assert_eq!(all(device), left);
+        std::fs::write(format!("{queue}/scheduler"), "bfq").unwrap();
+        std::fs::write(format!("{queue}/nr_requests"), "32").unwrap();
+        undo_bytes(&machine, journal.as_bytes());
+    }
 }
 
 /// The journal's checksum, by another way than the journal's own: bit by bit from the message's
