@@ -189,6 +189,20 @@ impl Chain {
         }
     }
 
+    /// Filesystems in which the file behind a loop device lies and that stand on no device, each with that loop
+    /// device.
+    pub fn files_elsewhere(&self) -> impl Iterator<Item = (&BlockDevice, &Filesystem)> {
+        self.layers.iter().zip(self.layers.iter().skip(1)).enumerate().filter_map(
+            |(place, (above, layer))| match (&above.what, &layer.what) {
+                (LayerKind::Device(device), LayerKind::Filesystem(filesystem)) => {
+                    let below = self.layers.get(place + 2).is_some_and(|it| it.depth > layer.depth);
+                    (!below).then_some((device.as_ref(), filesystem))
+                }
+                _ => None,
+            },
+        )
+    }
+
     /// The devices whose settings an experiment varies, from the top.
     pub fn varied_devices(&self) -> impl Iterator<Item = &BlockDevice> {
         self.devices().filter(|device| self.varied.contains(&device.number))
@@ -407,7 +421,13 @@ impl<'a> Walk<'a> {
 }
 
 fn no_device_reason(kind: &str, source: &str) -> String {
-    let what = match kind {
+    let what = without_device(kind, source);
+    format!("{kind}: {what}. Scheduler, queue, write-back throttling and read-ahead drop out here")
+}
+
+/// Where files of such a filesystem are.
+pub(crate) fn without_device(kind: &str, source: &str) -> String {
+    match kind {
         "tmpfs" | "ramfs" | "hugetlbfs" => "its files are memory".to_owned(),
         "overlay" => {
             "it shows folders of other filesystems, which this mount namespace may not see \
@@ -425,6 +445,5 @@ fn no_device_reason(kind: &str, source: &str) -> String {
             format!("a program ({source}) serves its files, and only that knows where they are")
         }
         _ => "the kernel names no block device for it".to_owned(),
-    };
-    format!("{kind}: {what}. Scheduler, queue, write-back throttling and read-ahead drop out here")
+    }
 }

@@ -123,6 +123,7 @@ pub use sync_card::{
     PageOwner, PowerLoss, PowerLossVerdict, SyncCard, SyncCell, SyncDevice, SyncFigures,
     SyncMeasured, SyncMethod, SyncOutcome, SyncPlace,
 };
+pub use trap_rules::traps;
 pub use traps::{DeviceTitle, NotRotating, OtherLoad, Trap, TrapKind, all_traps};
 pub use tree::{Host, block_node};
 pub use tuned::{TunedProfile, active_profile, profile_text, tuned_profile};

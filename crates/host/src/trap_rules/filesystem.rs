@@ -1,6 +1,6 @@
 //! Traps of the filesystem that the target lies in.
 
-use crate::{DirectIoSupport, Inspection, TargetKind, Trap};
+use crate::{DirectIoSupport, Inspection, Mount, TargetKind, Trap, chain};
 use units::Bytes;
 
 fn without_device(inspection: &Inspection, kinds: &[&str]) -> Option<String> {
@@ -20,13 +20,24 @@ pub(super) fn overlay(inspection: &Inspection) -> Option<Trap> {
 
 pub(super) fn network(inspection: &Inspection) -> Option<Trap> {
     let kinds = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "glusterfs", "lustre"];
-    let reason = without_device(inspection, &kinds)?;
+    // The requests of a loop device end there too, whatever scheduler it has itself.
+    let behind_loop = || {
+        inspection.chain.files_elsewhere().find_map(|(device, filesystem)| {
+            let Mount { kind, source, .. } = &filesystem.mount;
+            kinds.contains(&kind.as_str()).then(|| {
+                let elsewhere = chain::without_device(kind, source);
+                format!("the file behind {} is on {kind}: {elsewhere}", device.title())
+            })
+        })
+    };
+    let reason = without_device(inspection, &kinds).or_else(behind_loop)?;
     Some(Trap::Network { reason })
 }
 
 pub(super) fn file_server(inspection: &Inspection) -> Option<Trap> {
-    let mount = &inspection.chain.filesystem()?.mount;
-    mount.kind.starts_with("fuse").then_some(())?;
+    let own = inspection.chain.filesystem().map(|filesystem| &filesystem.mount);
+    let behind_loops = inspection.chain.files_elsewhere().map(|(_, it)| &it.mount);
+    let mount = own.into_iter().chain(behind_loops).find(|it| it.kind.starts_with("fuse"))?;
     Some(Trap::FileServer { mount: mount.point.clone(), kind: mount.kind.clone() })
 }
 

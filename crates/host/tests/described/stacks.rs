@@ -222,3 +222,40 @@ fn a_captured_host_with_bcache() {
         "{roles:?}"
     );
 }
+
+#[test]
+fn a_loop_device_whose_file_is_elsewhere_says_so() {
+    for (kind, source, trap) in [
+        ("nfs4", "filer:/export", "network"),
+        ("fuse.sshfs", "user@filer:", "file-server"),
+        ("ext4", "none", ""),
+    ] {
+        let made = Made::new();
+        // A folder that is there: who asks for a filesystem's size asks this machine's kernel.
+        made.write("mnt/filer/image", "");
+        let file = made.host().path("/mnt/filer/image");
+        let number = std::os::unix::fs::MetadataExt::dev(&fs::metadata(&file).unwrap());
+        let number = DeviceNumber::from_raw(number);
+        made.write(
+            "proc/self/mountinfo",
+            &format!("23 22 {number} / /mnt/filer rw,relatime - {kind} {source} rw\n"),
+        );
+        let files = [("loop/backing_file", "/mnt/filer/image\n"), ("loop/dio", "1\n")];
+        made.device("7:0", "virtual/block/loop0", &with_queue(&files));
+        if trap.is_empty() {
+            // Here it stands on a device.
+            made.device(&number.to_string(), "pci0000:00/0000:00:02.0/virtio1/block/vda", QUEUE);
+        }
+        let chain = made.chain("7:0");
+        assert_eq!(varied(&chain), ["loop0"]);
+        assert_eq!(chain.files_elsewhere().count(), usize::from(!trap.is_empty()), "{kind}");
+        let Some((device, filesystem)) = chain.files_elsewhere().next() else { continue };
+        assert_eq!((&*device.name, &*filesystem.mount.kind), ("loop0", kind));
+        let mut inspection = Inspection::of(&made.host(), &file, false).unwrap();
+        inspection.chain = chain;
+        let traps = host::traps(&inspection);
+        let found = traps.iter().find(|it| it.id() == trap).map(host::Trap::evidence);
+        let said = found.unwrap_or_else(|| panic!("{traps:?}"));
+        assert!(said.contains(kind), "{said}");
+    }
+}
