@@ -138,6 +138,12 @@ pub enum Warning {
         /// The option.
         option: String,
     },
+    /// The host's clock was set during the trial, or the host slept: times of day are in no order. Durations are
+    /// of clocks that nobody sets.
+    ClockSet {
+        /// How far ahead, or back.
+        by_seconds: i64,
+    },
     /// The server is not one that Spindle started.
     ForeignServer,
     /// The server ran on from trial to trial: the data are what earlier trials left.

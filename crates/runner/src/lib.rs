@@ -12,6 +12,7 @@ mod pilot;
 mod rounds;
 mod sync_card;
 mod target;
+mod wall_clock;
 mod world;
 mod worlds;
 

@@ -4,12 +4,13 @@ use crate::{
     Measured, Session, TrialTimes, Watcher, World, WorldError,
     error::with_sources,
     pilot::{self, Piloted},
+    wall_clock::WallClock,
 };
 use analysis::Analysis;
 use plan::{BudgetClock, Plan, Slot, round_order};
 use record::{
     DropCause, Event, EventKind, MovedSetting, Outcome, Run, RunState, Store, StoreError, Trial,
-    TrialId, VoidReason,
+    TrialId, VoidReason, WorldKind,
 };
 use std::{
     collections::BTreeSet,
@@ -261,8 +262,16 @@ impl Rounds<'_> {
             return Ok(None);
         }
         let started_at = now();
+        let clock = WallClock::now();
         let mut applied = Vec::new();
         let outcome = match self.measure(id, &mut applied) {
+            Ok(Outcome::Valid(mut measurement)) => {
+                // The virtual clock is nobody's.
+                if self.run.environment.world != WorldKind::Simulated {
+                    measurement.warnings.extend(clock.was_set());
+                }
+                Outcome::Valid(measurement)
+            }
             Ok(outcome) => outcome,
             Err(error) => match outcome_of(error)? {
                 Some(outcome) => outcome,

@@ -101,6 +101,14 @@ pub(crate) fn warning(warning: &Warning) -> String {
             "the host's CPUs were only {idle_percent:.0} % idle: they, more than the model, may have \
              set these figures (the model's own times were kept)"
         ),
+        Warning::ClockSet { by_seconds } => {
+            let way = if *by_seconds < 0 { "back" } else { "ahead" };
+            format!(
+                "the host's clock was set {way} by {} s: times of day are in no order, durations are not \
+                 affected",
+                by_seconds.unsigned_abs()
+            )
+        }
         Warning::EmulatorNotRealTime => {
             "the server of the emulated device has no real-time priority: on a busy host its \
              completions are late"
