@@ -21,6 +21,9 @@ pub struct Config {
     /// The driver takes one request beyond its depth out of the scheduler before it finds the
     /// device full, as SCSI does on the single-queue path.
     pub one_beyond: bool,
+    /// `queue/fua`: the device takes writes with FUA. Without, a flush follows such a write, from 3.10 on;
+    /// before, it is a barrier in any case.
+    pub fua: bool,
     /// `queue/rotational`: whether the kernel takes it for a disk.
     pub rotational: bool,
     /// Hardware queues; several make the plug list longer and `none` the default (6.12).
@@ -56,6 +59,7 @@ impl Config {
             tunables: BTreeMap::new(),
             depth,
             one_beyond: !kernel.multi_queue(),
+            fua: true,
             rotational: true,
             hardware_queues: 1,
             tag_waiters_share: None,
@@ -109,6 +113,7 @@ impl Config {
             tunables: self.resolve_tunables(scheduler)?,
             depth: self.depth,
             one_beyond: self.one_beyond && !self.kernel.multi_queue(),
+            fua: self.fua,
             rotational: self.rotational,
             hardware_queues: self.hardware_queues.max(1),
             tag_waiters_share: match self
@@ -261,6 +266,8 @@ pub struct Resolved {
     pub depth: u32,
     /// Whether the driver takes one request beyond its depth.
     pub one_beyond: bool,
+    /// See [`Config::fua`].
+    pub fua: bool,
     /// Whether the kernel takes it for a disk.
     pub rotational: bool,
     /// Hardware queues.

@@ -3,6 +3,7 @@
 
 use crate::bio::Bio;
 use crate::requests::Rq;
+use device::Completion;
 use units::Nanos;
 
 /// From 3.10 on: one flush is at the device, and those who come meanwhile share the next.
@@ -10,6 +11,10 @@ use units::Nanos;
 pub(crate) struct Flushes {
     pub running: Option<Rq>,
     pub pending: Vec<(Bio, Nanos)>,
+    /// Writes with FUA before a device without it: their data are written, and the next flush ends them.
+    pub written: Vec<(Rq, Completion)>,
+    /// Those that the running flush ends.
+    pub ending: Vec<(Rq, Completion)>,
 }
 
 /// In 2.6: the request before which everything had to be done, and which goes alone.

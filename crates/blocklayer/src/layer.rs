@@ -397,7 +397,9 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.ledger.dispatched(&self.requests[rq]);
         self.queued -= 1;
         self.in_driver += 1;
-        self.device.submit(self.requests.command(rq), now);
+        let command = self.requests.command(rq);
+        let fua = command.fua && !self.is_flushed_behind(rq);
+        self.device.submit(device::Request { fua, ..command }, now);
     }
 
     fn complete(&mut self, completion: Completion, outcome: &mut AdvanceOutput) {
@@ -416,6 +418,13 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         {
             scheduler.complete(rq, &mut self.requests, self.now);
         }
+        if self.is_flushed_behind(rq) {
+            self.flushes.written.push((rq, completion));
+            if self.flushes.running.is_none() {
+                self.start_pending_flushes();
+            }
+            return;
+        }
         self.requests.finish(rq, &completion, &mut outcome.done);
         if self.barrier == Some(Barrier::Body(rq)) {
             self.barrier = None;
@@ -425,7 +434,24 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         }
         if self.flushes.running == Some(rq) {
             self.flushes.running = None;
+            self.end_written(completion.at, outcome);
             self.start_pending_flushes();
+        }
+    }
+
+    /// Whether a flush follows a request, because it has FUA and the device does not take that.
+    fn is_flushed_behind(&self, rq: Rq) -> bool {
+        !self.config.fua && !self.has_barriers() && self.requests[rq].fua
+    }
+
+    /// A flush is done: so are the writes whose data it made durable.
+    fn end_written(&mut self, at: Nanos, outcome: &mut AdvanceOutput) {
+        for (rq, written) in std::mem::take(&mut self.flushes.ending) {
+            let grant = self.requests[rq].grant;
+            self.requests.finish(rq, &Completion { at, ..written }, &mut outcome.done);
+            if let Some(grant) = grant {
+                self.admission.give_back(grant, self.now, &mut outcome.woken);
+            }
         }
     }
 
@@ -446,18 +472,17 @@ impl<D: Device + ?Sized> BlockLayer<D> {
     /// One flush answers all who asked before it started. It goes before everything else.
     fn start_pending_flushes(&mut self) {
         let mut pending = std::mem::take(&mut self.flushes.pending);
-        let mut bios = pending.drain(..);
-        if let Some((bio, queued)) = bios.next() {
-            let rq = self.requests.create(bio, None, queued);
-            self.requests[rq].state = RequestState::Bypass;
-            for (bio, queued) in bios.by_ref() {
+        self.flushes.ending = std::mem::take(&mut self.flushes.written);
+        let ending = self.flushes.ending.first().map(|(rq, _)| self.requests[*rq].context);
+        if let Some(context) = pending.first().map(|(bio, _)| bio.context).or(ending) {
+            let rq = self.requests.flush(context, self.now);
+            for (bio, queued) in pending.drain(..) {
                 self.requests.chain(rq, bio, queued);
             }
             self.queued += 1;
             self.ready.push_front(rq);
             self.flushes.running = Some(rq);
         }
-        drop(bios);
         self.flushes.pending = pending;
     }
 

@@ -136,6 +136,27 @@ impl RequestTable {
         })
     }
 
+    /// A flush, which goes past the scheduler; [`chain`](Self::chain) adds those who asked for it.
+    pub(crate) fn flush(&mut self, context: Context, now: Nanos) -> Rq {
+        self.place(Request {
+            op: Op::Flush,
+            start: 0,
+            count: 0,
+            sync: true,
+            fua: false,
+            context,
+            queued: now,
+            dispatched: now,
+            deadline: Nanos::MAX,
+            queue_index: 0,
+            state: RequestState::Bypass,
+            grant: None,
+            segments: 0,
+            first_bio: NONE,
+            last_bio: NONE,
+        })
+    }
+
     fn place(&mut self, request: Request) -> Rq {
         match self.free.pop() {
             Some(rq) => {
@@ -214,9 +235,12 @@ impl RequestTable {
 
     /// Chains a bio to a request without growing it (flushes that are answered together).
     pub(crate) fn chain(&mut self, rq: Rq, bio: Bio, now: Nanos) -> u32 {
-        let slot = self.keep(bio, now, true);
         let last = self[rq].last_bio;
-        self.bios[last as usize].next = slot;
+        let slot = self.keep(bio, now, last != NONE);
+        match last {
+            NONE => self[rq].first_bio = slot,
+            last => self.bios[last as usize].next = slot,
+        }
         self[rq].last_bio = slot;
         self[rq].sync |= bio.is_sync();
         segments(&bio)

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod errors;
+mod flushes;
 mod properties;
 mod rhel_5;
 mod schedules;
