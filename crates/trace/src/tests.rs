@@ -196,3 +196,11 @@ fn a_trace_cut_anywhere_is_read_or_refused() {
         let _ = parse("t", &BLKPARSE[..end], None, false);
     }
 }
+
+#[test]
+fn more_lost_events_than_can_be_counted_are_the_most_that_can() {
+    let event = "fio 1 [000] 1.0: block:block_bio_queue: 8,0 WS 1000 + 8 [fio]\n";
+    let lost = format!("CPU:1 [LOST {} EVENTS]\n", u64::MAX);
+    let trace = parse("t", &format!("{event}{lost}{lost}"), None, false).unwrap();
+    assert_eq!(trace.lost, u64::MAX);
+}

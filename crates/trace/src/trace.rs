@@ -144,7 +144,7 @@ impl Builder {
             Line::Other => self.others_queued += 1,
             Line::OtherIssued { passes_through: true } => self.passing_through += 1,
             Line::OtherIssued { passes_through: false } => self.others_issued += 1,
-            Line::Lost(events) => self.lost += events,
+            Line::Lost(events) => self.lost = self.lost.saturating_add(events),
             Line::Request(request) => {
                 let device = self.device(&request.device);
                 if let Some(from) = self.remapped.remove(&(device, request.start)) {
