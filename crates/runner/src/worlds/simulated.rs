@@ -136,6 +136,7 @@ impl SimulatedWorld {
         config.rotational = self.profile.rotates();
         config.tag_waiters_share = self.target.tag_waiters_share;
         config.tags_seen = self.target.tags_seen;
+        config.fua = !self.target.delay.is_loop;
         if self.depth > ONE_QUEUE_DEPTH {
             config.hardware_queues = NVME_QUEUES;
         }
@@ -377,7 +378,7 @@ impl World for SimulatedWorld {
         let mut settings = settings_of(&self.default_queue())?;
         let turnaround = self.target.turnaround;
         settings.push(("turnaround".to_owned(), turnaround.to_string()));
-        let TransportDelay { round_trip, jitter, every, write, gap } = self.target.delay;
+        let TransportDelay { round_trip, jitter, every, write, gap, is_loop } = self.target.delay;
         let delay = [
             ("transport", round_trip),
             ("transport_every", every),
@@ -392,6 +393,9 @@ impl World for SimulatedWorld {
         }
         if let Some(part) = self.target.tag_waiters_share {
             settings.push(("tag_waiters".to_owned(), part.to_string()));
+        }
+        if is_loop {
+            settings.push(("loop".to_owned(), "yes".to_owned()));
         }
         if self.target.tags_seen {
             settings.push(("tags_seen".to_owned(), "yes".to_owned()));
@@ -432,6 +436,7 @@ impl World for SimulatedWorld {
                 "transport_every_ns": every.0,
                 "transport_write_ns": write.0,
                 "transport_gap_ns": gap.0,
+                "loop": is_loop,
                 "tag_waiters": self.target.tag_waiters_share,
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,

@@ -103,13 +103,14 @@ impl SimulatedTarget {
                     )));
                 }
                 (_, None) if word == "lvm" => target.lvm = true,
+                (_, None) if word == "loop" => target.delay.is_loop = true,
                 (_, None) if word == "tags_seen" => target.tags_seen = true,
                 _ => {
                     return Err(WorldError::usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
                          turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
                          transport_write=5us, transport_gap=12us, depth=128, tag_waiters=0.1), or lvm to have the host stripe \
-                         an array's drives, or tags_seen for a cfq that met a queue before, or leave it out",
+                         an array's drives, or loop for a loop device on the way, or tags_seen for a cfq that met a queue before, or leave it out",
                         target.profile
                     )));
                 }
@@ -227,6 +228,7 @@ mod tests {
             let (what, _) = wrong.split_once('=').unwrap();
             assert!(error.contains(what) || error.contains("time"), "{wrong}: {error}");
         }
+        assert!(SimulatedTarget::parse("x,loop").unwrap().delay.is_loop);
         assert!(SimulatedTarget::parse("x,depth=0").is_err());
         assert!(SimulatedTarget::parse("x,tags_seen@2.6.18-194.el5").unwrap().tags_seen);
         let refused = SimulatedTarget::parse("x,tags_seen@3.10").unwrap_err().to_string();
