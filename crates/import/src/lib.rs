@@ -31,4 +31,4 @@ pub use proposal::{Proposal, Unplanned, proposal};
 pub use run::import;
 pub use source::{CellFile, Source};
 pub use text::{Text, decode};
-pub use transcript::{Part, parts};
+pub use transcript::{Part, parts, read_as};

@@ -31,6 +31,19 @@ pub fn parts(text: &Text) -> Vec<Part> {
     read(text).parts
 }
 
+/// What a text has of a format whose output begins on its first line.
+pub fn read_as(text: &Text, format: Format) -> Vec<Piece> {
+    let lines = unquoted(text);
+    let mut pieces = Vec::new();
+    let mut rest = &lines[..];
+    while !rest.is_empty() {
+        let reading = format.read(rest);
+        pieces.extend(reading.pieces);
+        rest = &rest[reading.lines.clamp(1, rest.len())..];
+    }
+    pieces
+}
+
 /// The outputs of a text, and what lies between them.
 pub(crate) fn read(text: &Text) -> Transcript<'_> {
     let lines = unquoted(text);

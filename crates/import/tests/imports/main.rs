@@ -4,8 +4,8 @@
 
 mod field;
 mod formats;
+mod long;
 mod made;
-mod mutation;
 mod transcript;
 
 use import::{Output, PieceKind, Source, decode, parts};
