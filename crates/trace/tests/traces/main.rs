@@ -4,7 +4,6 @@
 
 mod field;
 mod formats;
-mod mutation;
 
 use trace::{How, Trace, TraceError, read};
 
