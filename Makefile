@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-servers test-fleet soak dist test-dist site demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-lab-stacks test-lab-owners test-lab-stays test-servers test-fleet soak dist test-dist site demo classics validate page bench clean
 
 all: build
 
@@ -41,10 +41,14 @@ test-kernel: packages
 	@tools/test-kernel
 
 # Storage stacks and owners of settings under Debian unstable's kernel with systemd, udev and tuned: a virtual machine
-# (tools/test-lab --help says what it takes).
+# (tools/test-lab --help says what it takes), and its three parts apart.
 test-lab: packages
 	cargo build --locked -p cli
 	@tools/test-lab
+
+test-lab-stacks test-lab-owners test-lab-stays: packages
+	cargo build --locked -p cli
+	@tools/test-lab $(@:test-lab-%=%)
 
 # The database tests on MySQL, PostgreSQL 18 and MariaDB 11.8 from Debian's unstable suite, unpacked below
 # target/servers: half an hour at most and 1 GB (tools/test-servers --help says more). Nothing is installed.
