@@ -42,11 +42,11 @@ mod tests {
     #[test]
     fn a_step_either_way_is_told_and_a_correction_is_not() {
         let expected = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let told = |found| step(expected, found);
-        assert_eq!(told(expected), None);
-        assert_eq!(told(expected + Duration::from_millis(900)), None);
+        let warned = |found| step(expected, found);
+        assert_eq!(warned(expected), None);
+        assert_eq!(warned(expected + Duration::from_millis(900)), None);
         let hour = Duration::from_secs(3600);
-        assert_eq!(told(expected + hour), Some(Warning::ClockSet { by_seconds: 3600 }));
-        assert_eq!(told(expected - hour), Some(Warning::ClockSet { by_seconds: -3600 }));
+        assert_eq!(warned(expected + hour), Some(Warning::ClockSet { by_seconds: 3600 }));
+        assert_eq!(warned(expected - hour), Some(Warning::ClockSet { by_seconds: -3600 }));
     }
 }

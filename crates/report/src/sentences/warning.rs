@@ -102,9 +102,9 @@ pub(crate) fn warning(warning: &Warning) -> String {
              set these figures (the model's own times were kept)"
         ),
         Warning::ClockSet { by_seconds } => {
-            let way = if *by_seconds < 0 { "back" } else { "ahead" };
+            let direction = if *by_seconds < 0 { "back" } else { "ahead" };
             format!(
-                "the host's clock was set {way} by {} s: times of day are in no order, durations are not \
+                "the host's clock was set {direction} by {} s: times of day are in no order, durations are not \
                  affected",
                 by_seconds.unsigned_abs()
             )
