@@ -9,7 +9,10 @@
 
 use crate::{Estimate, comparison::MIN_ROUNDS, t_quantile};
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
+use statrs::{
+    distribution::{ContinuousCDF, FisherSnedecor, StudentsT},
+    function::gamma::digamma,
+};
 
 /// What many hosts have in common, in logarithms of ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -93,42 +96,23 @@ impl Pooled {
     }
 }
 
-/// The hosts, by their places, whose effects lie outside of what the others predict; together they name one
-/// by chance in `alpha` of all fleets. The farthest is taken first, and the others are judged without it:
-/// two of them would otherwise hide one another.
+/// The hosts, by their places, whose effects lie outside of what the others predict; in `alpha` of all fleets
+/// without one, one is named by chance (Bonferroni over the hosts). The farthest is taken first, and the
+/// others are judged without it: two of them would otherwise hide one another.
 pub fn outliers(effects: &[Estimate], alpha: f64) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..effects.len()).filter(|at| usable(&effects[*at])).collect();
-    let most = kept.len() / 5;
+    let most = (kept.len() / 5).max(1);
     let level = alpha / kept.len().max(1) as f64;
+    let noise = Noise::of(&kept.iter().map(|at| effects[*at]).collect::<Vec<_>>());
+    let noisy: Vec<Noisy> = effects.iter().map(|it| noise.noisy(it)).collect();
     let mut found = Vec::new();
-    while kept.len() > 3 && found.len() < most.max(1) {
-        // Only the two ends can be the farthest from all others.
-        let by_mean = |a: &&usize, b: &&usize| effects[**a].mean.total_cmp(&effects[**b].mean);
-        let ends = [kept.iter().min_by(by_mean), kept.iter().max_by(by_mean)];
-        let surprise = |at: usize| -> Option<f64> {
-            let others: Vec<Estimate> =
-                kept.iter().filter(|it| **it != at).map(|it| effects[*it]).collect();
-            let pooled = pool(&others)?;
-            let own = effects[at];
-            // A noisy host is no outlier, and from a few rounds its own noise may look small: it may have
-            // that of the noisiest tenth. Where it has more, the degrees of freedom of the sum are
-            // Satterthwaite's (1946, Biometrics Bulletin 2, 110–114).
-            let own_noise = noisy_tenth(&others) / own.n as f64;
-            let scatter = pooled.between.powi(2) + pooled.std_err.powi(2) + own_noise;
-            let excess = (own.std_err.powi(2) - own_noise).max(0.0);
-            let parts =
-                scatter.powi(2) / (others.len() - 1) as f64 + excess.powi(2) / (own.n - 1) as f64;
-            let variance = scatter + excess;
-            let freedom = if parts > 0.0 { variance.powi(2) / parts } else { 1.0 };
-            let t = StudentsT::new(0.0, 1.0, freedom.max(1.0)).ok()?;
-            Some(2.0 * t.sf((own.mean - pooled.mean).abs() / variance.sqrt().max(f64::EPSILON)))
+    while kept.len() > 3 && found.len() < most {
+        let surprise = |at: usize| {
+            let others = kept.iter().filter(|it| **it != at).map(|it| &noisy[*it]);
+            (at, surprise(&noisy[at], others, kept.len() - 1))
         };
-        let farthest = ends
-            .into_iter()
-            .flatten()
-            .filter_map(|at| Some((*at, surprise(*at)?)))
-            .min_by(|a, b| a.1.total_cmp(&b.1));
-        match farthest {
+        let all = kept.iter().map(|at| surprise(*at));
+        match all.min_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((at, probability)) if probability < level => {
                 kept.retain(|it| *it != at);
                 found.push(at);
@@ -140,11 +124,119 @@ pub fn outliers(effects: &[Estimate], alpha: f64) -> Vec<usize> {
     found
 }
 
-/// The variance of an observation that a tenth of the hosts exceed.
-fn noisy_tenth(effects: &[Estimate]) -> f64 {
-    let mut all: Vec<f64> = effects.iter().map(|it| it.std_err.powi(2) * it.n as f64).collect();
-    all.sort_by(f64::total_cmp);
-    all[(all.len() - 1) * 9 / 10]
+/// The probability that a host of which the others are typical lies as far from their mean as this one.
+///
+/// Where hosts are as noisy as one another this is the externally studentized residual of a sample, whose
+/// distribution is Student's whatever τ is. A host that is noisier than the others has the difference
+/// added, and Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2, 110–114).
+fn surprise<'a>(own: &Noisy, others: impl Iterator<Item = &'a Noisy> + Clone, count: usize) -> f64 {
+    let count = count as f64;
+    let mean = others.clone().map(|it| it.mean).sum::<f64>() / count;
+    let squares: f64 = others.clone().map(|it| (it.mean - mean).powi(2)).sum();
+    let sample = squares / (count - 1.0) * (1.0 + 1.0 / count);
+    let typical = others.map(|it| it.noise).sum::<f64>() / count;
+    // A steadier one is held to what is typical: that it is steadier is itself an estimate of a few rounds.
+    let more = (own.noise - typical).max(0.0);
+    // Where hosts are as noisy as one another, the error of that is the same for this one and the others.
+    let unsure = if own.as_others { more } else { own.noise };
+    let parts = sample.powi(2) / (count - 1.0) + unsure.powi(2) / own.freedom;
+    let freedom = if parts > 0.0 { (sample + more).powi(2) / parts } else { count - 1.0 };
+    let far = |variance: f64, freedom: f64| {
+        let t = (own.mean - mean).abs() / variance.max(f64::MIN_POSITIVE).sqrt();
+        StudentsT::new(0.0, 1.0, freedom.max(1.0)).map_or(1.0, |it| 2.0 * it.sf(t))
+    };
+    // What noise alone explains is no outlier, however close the others happen to lie.
+    far(sample + more, freedom).max(far(typical + more + typical / count, own.freedom))
+}
+
+/// A host's effect, and the variance of its mean that is noise.
+struct Noisy {
+    mean: f64,
+    noise: f64,
+    /// Degrees of freedom of the noise.
+    freedom: f64,
+    /// Whether all hosts are taken to be as noisy as one another.
+    as_others: bool,
+}
+
+/// How noisy hosts are: the variance of a round is, over hosts, distributed as a scaled inverse χ²
+/// (Smyth 2004, Statistical Applications in Genetics and Molecular Biology 3, article 3). A few rounds tell
+/// little of a host's own, and all hosts together tell how far theirs lie apart.
+struct Noise {
+    /// What is typical.
+    variance: f64,
+    /// The rounds' worth of knowledge that the other hosts are about one; infinite where all are alike.
+    freedom: f64,
+    /// Of all hosts together.
+    total: f64,
+}
+
+impl Noise {
+    fn of(effects: &[Estimate]) -> Noise {
+        let (pooled, total) = within(effects);
+        let alike = Noise { variance: pooled, freedom: f64::INFINITY, total: total.max(1) as f64 };
+        let logs: Vec<(f64, f64)> = effects
+            .iter()
+            .filter(|it| it.std_err > 0.0)
+            .map(|it| {
+                let half = (it.n - 1) as f64 / 2.0;
+                let variance = it.std_err.powi(2) * it.n as f64;
+                (variance.ln() - digamma(half) + half.ln(), trigamma(half))
+            })
+            .collect();
+        let count = logs.len() as f64;
+        if count < 2.0 {
+            return alike;
+        }
+        let mean = logs.iter().map(|it| it.0).sum::<f64>() / count;
+        let scatter = logs.iter().map(|it| (it.0 - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let excess = scatter - logs.iter().map(|it| it.1).sum::<f64>() / count;
+        if excess <= 0.0 {
+            return alike;
+        }
+        let half = inverse_trigamma(excess);
+        let variance = (mean + digamma(half) - half.ln()).exp();
+        Noise { variance, freedom: 2.0 * half, ..alike }
+    }
+
+    /// A host, of whose noise its own rounds and those of the others tell.
+    fn noisy(&self, host: &Estimate) -> Noisy {
+        let (own, rounds) = (host.n.saturating_sub(1) as f64, host.n.max(1) as f64);
+        let as_others = self.freedom.is_infinite();
+        let (variance, freedom) = match as_others {
+            true => (self.variance, self.total),
+            false => {
+                let freedom = self.freedom + own;
+                let squares = self.freedom * self.variance + own * host.std_err.powi(2) * rounds;
+                (squares / freedom, freedom.min(self.total))
+            }
+        };
+        Noisy { mean: host.mean, noise: variance / rounds, freedom, as_others }
+    }
+}
+
+/// The derivative of digamma: by its recurrence, and its asymptotic series from 10 on (Abramowitz and Stegun,
+/// 6.4.6 and 6.4.12).
+fn trigamma(x: f64) -> f64 {
+    if x < 10.0 {
+        return trigamma(x + 1.0) + x.powi(-2);
+    }
+    let inverse = 1.0 / x;
+    let square = inverse * inverse;
+    inverse + square / 2.0 + inverse * square * (1.0 / 6.0 - square * (1.0 / 30.0 - square / 42.0))
+}
+
+/// By halving: trigamma falls from infinity to 0.
+fn inverse_trigamma(value: f64) -> f64 {
+    let (mut low, mut high) = (1e-6_f64, 1e6_f64);
+    while high / low > 1.0 + 1e-9 {
+        let middle = (low * high).sqrt();
+        match trigamma(middle) > value {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
 }
 
 /// The hosts whose effect is shown to be another than none, where `alpha` of those that are named may be named

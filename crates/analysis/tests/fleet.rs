@@ -4,6 +4,7 @@
 
 use analysis::{Estimate, outliers, pool};
 use random::Stream;
+use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// How a generated fleet is made.
 #[derive(Clone, Copy, Debug)]
@@ -79,21 +80,36 @@ fn the_next_host_is_where_it_was_said_to_be() {
     }
 }
 
+/// Where the share of `fleets` that name an outlier lies, when each does with probability `level`: outside of
+/// it in one of a thousand runs of `tests` such tests, and above it in half of those.
+fn by_chance(level: f64, fleets: u32, tests: usize) -> (f64, f64) {
+    let binomial = Binomial::new(level, u64::from(fleets)).unwrap();
+    let share = |quantile: f64| binomial.inverse_cdf(quantile) as f64 / f64::from(fleets);
+    let miss = 0.0005 / tests as f64;
+    (share(miss), share(1.0 - miss))
+}
+
 #[test]
 fn few_fleets_without_an_outlier_name_one_and_most_with_one_name_it() {
-    for (at, kind) in kinds().into_iter().filter(|it| it.hosts >= 5).enumerate() {
+    let kinds: Vec<Kind> = kinds().into_iter().filter(|it| it.hosts >= 5).collect();
+    let (least, most) = by_chance(0.05, FLEETS, kinds.len());
+    println!("{least:.4} to {most:.4}");
+    for (at, kind) in kinds.into_iter().enumerate() {
         let mut stream = Stream::new(120 + at as u64, "outlier");
         let (mut named, mut found) = (0, 0);
-        for _ in 0..FLEETS / 10 {
+        for _ in 0..FLEETS {
             let mut hosts = fleet(kind, &mut stream);
             named += u32::from(!outliers(&hosts, 0.05).is_empty());
             hosts[1].mean -= 20.0 * (kind.between + kind.noise * kind.uneven / 1.7);
             found += u32::from(outliers(&hosts, 0.05).contains(&1));
         }
-        let of = f64::from(FLEETS / 10);
+        let of = f64::from(FLEETS);
         let (named, found) = (f64::from(named) / of, f64::from(found) / of);
         println!("{named:.4} {found:.4} {kind:?}");
-        assert!(named <= 0.075, "{named} {kind:?}");
-        assert!(found >= if kind.hosts > 5 { 0.9 } else { 0.5 }, "{found} {kind:?}");
+        assert!(named <= most, "{named} {kind:?}");
+        // Where noise alone may be what scatters, or a host may be noisier than the others, it is careful.
+        let exact = kind.between > 2.0 * kind.noise && kind.uneven == 1.0;
+        assert!(!exact || named >= least, "{named} {kind:?}");
+        assert!(found >= 0.9, "{found} {kind:?}");
     }
 }
