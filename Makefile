@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-lab-stacks test-lab-owners test-lab-stays test-servers test-fleet soak dist test-dist site demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-lab-stacks test-lab-owners test-lab-stays test-servers test-fleet soak nightly dist test-dist site demo classics validate page bench clean
 
 all: build
 
@@ -77,6 +77,16 @@ MINUTES = 10
 soak: packages
 	cargo build --locked -p cli
 	@tools/soak $(MINUTES)
+
+# What takes too long for every change: ten minutes of soak, the collection against its hosts, and what is shipped, made
+# and tried from start to end. As root; an hour where two processors compile the shipped programs.
+nightly: packages
+	cargo build --locked -p cli
+	@tools/soak 10
+	@tools/install-packages fleet
+	@tools/test-fleet
+	@tools/dist
+	@tools/test-dist
 
 # The documents as a site with a search, in target/book, every link followed. The first time compiles mdBook:
 # three minutes of processor time.
