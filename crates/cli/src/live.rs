@@ -1,15 +1,15 @@
 //! The page of a run that goes on, over HTTP: on the loopback address alone, behind a random word in its
-//! address. It reads the run file as anybody could, without a lock, so that a comparison never waits for a
-//! browser.
+//! address. It reads the run file on from where it was: a comparison waits for some milliseconds of that between
+//! two trials, and never for a browser.
 
 use analysis::Analysis;
 use anyhow::Context;
-use record::{Run, RunState, Store};
+use record::{Following, Run, RunState};
 use report::PageRun;
 use std::{
     fs::File,
-    io::{Read, Write},
-    path::{Path, PathBuf},
+    io::Read,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,13 +17,17 @@ use std::{
     thread::JoinHandle,
     time::{Duration, Instant},
 };
-use tempfile::NamedTempFile;
 use tiny_http::{Header, Request, Response, Server};
 
 /// How long a browser's question for newer data stays open.
 const HELD: Duration = Duration::from_secs(20);
 /// How often the run file is looked at meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Analysing a run and packing it takes processor time from what is measured: after each time, a pause that
+/// is longer by this factor.
+const REST: u32 = 20;
+/// A run of ten thousand trials takes seconds, and whoever looks should not wait for minutes.
+const MAX_REST: Duration = Duration::from_secs(60);
 
 /// A server; it ends when it is dropped.
 pub struct Live {
@@ -41,7 +45,9 @@ impl Live {
         let port = server.server_addr().to_ip().context("no address")?.port();
         let token = token()?;
         let stop = Arc::new(AtomicBool::new(false));
-        let pages = Pages { file: file.to_owned(), token: token.clone(), port };
+        let following = Following::of(file)?;
+        let mut pages =
+            Pages { following, token: token.clone(), port, rests_until: Instant::now() };
         let (stopped, server) = (Arc::clone(&stop), Arc::new(server));
         let thread = std::thread::spawn(move || pages.serve(&server, &stopped));
         let address = format!("http://127.0.0.1:{port}/{token}/");
@@ -67,9 +73,11 @@ fn token() -> anyhow::Result<String> {
 }
 
 struct Pages {
-    file: PathBuf,
+    following: Following,
     token: String,
     port: u16,
+    /// When newer data are made again.
+    rests_until: Instant,
 }
 
 /// A question of a browser that waits for newer data.
@@ -80,38 +88,53 @@ struct Waiting {
 }
 
 impl Pages {
-    fn serve(&self, server: &Server, stop: &AtomicBool) {
+    fn serve(&mut self, server: &Server, stop: &AtomicBool) {
         let mut waiting: Vec<Waiting> = Vec::new();
-        let mut seen = None;
         while !stop.load(Ordering::Relaxed) {
             if let Ok(Some(request)) = server.recv_timeout(LOOK_EVERY) {
                 waiting.extend(self.answer(request));
             }
-            if waiting.is_empty() {
-                continue;
-            }
-            let now = changed(&self.file);
-            let fresh = seen != now;
-            seen = now;
-            // Newcomers may have less than what did not change since.
-            let new = waiting.iter().any(|it| it.since.elapsed() < 2 * LOOK_EVERY);
-            let run = (fresh || new).then(|| snapshot(&self.file).ok()).flatten();
-            for one in std::mem::take(&mut waiting) {
-                match &run {
-                    Some(run) if run.trials.len() > one.have || run.state == RunState::Done => {
-                        respond(one.request, packed(run), "text/plain");
-                    }
-                    _ if one.since.elapsed() > HELD => {
-                        respond(one.request, Ok(String::new()), "text/plain");
-                    }
-                    _ => waiting.push(one),
-                }
+            if !waiting.is_empty() {
+                waiting = self.answer_waiting(waiting);
             }
         }
     }
 
+    /// Answers those for whom there is something new, and those who have waited for long; gives the others.
+    fn answer_waiting(&mut self, waiting: Vec<Waiting>) -> Vec<Waiting> {
+        let rested = Instant::now() >= self.rests_until;
+        let read = if rested { self.following.read_on() } else { Ok(()) };
+        let run = self.following.run();
+        let is_new = |it: &Waiting| run.trials.len() > it.have || run.state == RunState::Done;
+        let ready = rested && waiting.iter().any(is_new);
+        let (now, later): (Vec<Waiting>, Vec<Waiting>) = waiting
+            .into_iter()
+            .partition(|it| (ready && is_new(it)) || read.is_err() || it.since.elapsed() > HELD);
+        let data = match read {
+            Err(error) => Err(error.into()),
+            Ok(()) if ready => self.timed(packed),
+            Ok(()) => Ok(String::new()),
+        };
+        for one in now {
+            let text = match &data {
+                Ok(text) => Ok(text.clone()),
+                Err(error) => Err(anyhow::anyhow!("{error:#}")),
+            };
+            respond(one.request, text, "text/plain");
+        }
+        later
+    }
+
+    /// What is made of the run, and rests afterwards.
+    fn timed(&mut self, make: impl Fn(&Run) -> anyhow::Result<String>) -> anyhow::Result<String> {
+        let begun = Instant::now();
+        let made = make(self.following.run());
+        self.rests_until = Instant::now() + (begun.elapsed() * REST).min(MAX_REST);
+        made
+    }
+
     /// Answers at once, or keeps the question.
-    fn answer(&self, request: Request) -> Option<Waiting> {
+    fn answer(&mut self, request: Request) -> Option<Waiting> {
         if !self.is_own(&request) {
             let refusal = Response::from_string("not found").with_status_code(404);
             // Whoever asked has gone.
@@ -123,7 +146,10 @@ impl Pages {
         match path.strip_prefix("data?have=").map(str::parse) {
             Some(Ok(have)) => Some(Waiting { request, have, since: Instant::now() }),
             _ if path.is_empty() => {
-                let html = snapshot(&self.file).and_then(|run| page(&run));
+                let html = match self.following.read_on() {
+                    Ok(()) => self.timed(page),
+                    Err(error) => Err(error.into()),
+                };
                 respond(request, html, "text/html; charset=utf-8");
                 None
             }
@@ -169,39 +195,6 @@ fn respond(request: Request, text: anyhow::Result<String>, kind: &str) {
     }
     // A browser that has gone needs no answer.
     let _ = request.respond(response);
-}
-
-/// What tells that a file was written.
-fn changed(file: &Path) -> Option<(std::time::SystemTime, u64)> {
-    let meta = std::fs::metadata(file).ok()?;
-    Some((meta.modified().ok()?, meta.len()))
-}
-
-/// Where memory is a filesystem.
-const MEMORY: &str = "/dev/shm";
-
-/// How long copies are tried until one is whole.
-const TRIED: Duration = Duration::from_secs(2);
-/// The pause between two copies: a write takes milliseconds.
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// The run as it stands. A copy that was made in the middle of a write is no database: the next is.
-fn snapshot(file: &Path) -> anyhow::Result<Run> {
-    let begun = Instant::now();
-    loop {
-        match copied(file) {
-            Err(_) if begun.elapsed() < TRIED => std::thread::sleep(PAUSE),
-            run => return run,
-        }
-    }
-}
-
-/// Reads a copy of the file, in memory where that can be.
-fn copied(file: &Path) -> anyhow::Result<Run> {
-    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-    let mut copy = NamedTempFile::new_in(MEMORY).or_else(|_| NamedTempFile::new())?;
-    copy.write_all(&bytes)?;
-    Ok(Store::open(copy.path())?.read()?)
 }
 
 fn with_page<T>(run: &Run, use_it: impl Fn(&[PageRun]) -> std::io::Result<T>) -> anyhow::Result<T> {

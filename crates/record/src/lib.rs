@@ -34,7 +34,7 @@ pub use measurement::{
 pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Session, Trial, TrialId};
 pub use session::SessionFactor;
 pub use share::SharePermille;
-pub use store::{Store, StoreError};
+pub use store::{Following, Store, StoreError};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
 pub use warning::{
     JobRole, LateCompletions, LateStatistic, MovedSetting, Mover, NotAlternated, VoidReason,

@@ -3,11 +3,14 @@
 //! Anybody may open it with sqlite3, pandas or DuckDB: docs/run-file.md has the tables.
 
 mod events;
+mod follow;
 mod imports;
 mod json;
 mod read;
 mod versions;
 mod write;
+
+pub use follow::Following;
 
 use std::{
     fs::{File, TryLockError},

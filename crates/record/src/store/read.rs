@@ -14,6 +14,10 @@ use rusqlite::{Connection, OpenFlags, Row, types::Type};
 use std::{collections::BTreeMap, fs::File, path::Path};
 use units::{Bytes, Nanos};
 
+/// What [`Store::trial`] reads.
+pub(super) const TRIAL_COLUMNS: &str = "trial, round, cell, replica, started_at, outcome, reason, applied,
+    span_ns, generator_user_ns, generator_system_ns, generator_threads, generator_busiest_permille, warnings";
+
 impl Store {
     /// Opens a run file to read it.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
@@ -87,18 +91,24 @@ impl Store {
 
     /// Everything in the file.
     pub fn read(&self) -> Result<Run, StoreError> {
-        self.read_all().map_err(|error| match error {
+        self.read_all().map_err(|error| self.unreadable(error))
+    }
+
+    /// What is there and does not read as it should is damaged.
+    pub(super) fn unreadable(&self, error: rusqlite::Error) -> StoreError {
+        match error {
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
             | rusqlite::Error::QueryReturnedNoRows => {
                 StoreError::Damaged { path: self.path.clone(), detail: error.to_string() }
             }
             other => self.failed(other),
-        })
+        }
     }
 
-    fn read_all(&self) -> rusqlite::Result<Run> {
-        let mut run = self.connection.query_row(
+    /// A run without its trials, events and later sessions.
+    pub(super) fn head(&self) -> rusqlite::Result<Run> {
+        self.connection.query_row(
             "SELECT name, started_at, state, environment, plan FROM run",
             [],
             |row| {
@@ -113,7 +123,11 @@ impl Store {
                     later: Vec::new(),
                 })
             },
-        )?;
+        )
+    }
+
+    pub(super) fn read_all(&self) -> rusqlite::Result<Run> {
+        let mut run = self.head()?;
         (run.trials, run.events) = (self.trials(0)?, self.events(0)?);
         if self.version < 4 {
             return Ok(run);
@@ -144,9 +158,7 @@ impl Store {
 
     fn trials(&self, session: i64) -> rusqlite::Result<Vec<Trial>> {
         let mut trials = self.connection.prepare(&format!(
-            "SELECT trial, round, cell, replica, started_at, outcome, reason, applied, span_ns,
-             generator_user_ns, generator_system_ns, generator_threads,
-             generator_busiest_permille, warnings FROM trial {} ORDER BY trial",
+            "SELECT {TRIAL_COLUMNS} FROM trial {} ORDER BY trial",
             self.of_session(session)
         ))?;
         let rows = trials.query_map([], |row| self.trial(row))?;
@@ -182,7 +194,7 @@ impl Store {
         })
     }
 
-    fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
+    pub(super) fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
         let id: i64 = row.get(0)?;
         let outcome: String = row.get(5)?;
         let text = || row.get::<_, Option<String>>(6).map(Option::unwrap_or_default);

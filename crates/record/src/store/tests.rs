@@ -443,3 +443,49 @@ fn kept_files_of_version_3_and_later_are_read_and_resumed() {
         assert_eq!(after.trials.last(), Some(&trial(9, 0)));
     }
 }
+
+#[test]
+fn a_run_that_goes_on_is_read_on_and_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.spindle");
+    let plan = plan();
+    let mut store = Store::create(&path, "run", 0, &Environment::default(), &plan).unwrap();
+    let mut following = Following::of(&path).unwrap();
+    assert_eq!(*following.run(), store.read().unwrap());
+    let mut round = 0;
+    // Less than a batch, a whole one, and more.
+    for count in [3, 64, 150, 0] {
+        for _ in 0..count {
+            store.add_trial(&trial(round, 0)).unwrap();
+            round += 1;
+        }
+        store.add_event(&Event { round, kind: EventKind::Interrupted }).unwrap();
+        following.read_on().unwrap();
+        assert_eq!(*following.run(), store.read().unwrap());
+    }
+    store.set_state(RunState::Done).unwrap();
+    following.read_on().unwrap();
+    assert_eq!(*following.run(), store.read().unwrap());
+}
+
+#[test]
+fn a_run_with_a_later_session_is_followed_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.spindle");
+    let mut store = Store::create(&path, "run", 0, &Environment::default(), &plan()).unwrap();
+    store.add_trial(&trial(0, 0)).unwrap();
+    let mut following = Following::of(&path).unwrap();
+    let session = Session {
+        factor: SessionFactor::Kernel,
+        started_at: 1,
+        environment: Environment::default(),
+        server_program: None,
+        trials: Vec::new(),
+        events: Vec::new(),
+    };
+    store.begin_session(&session).unwrap();
+    store.add_trial(&trial(0, 1)).unwrap();
+    following.read_on().unwrap();
+    assert_eq!(following.run().later[0].trials.len(), 1);
+    assert_eq!(*following.run(), store.read().unwrap());
+}
