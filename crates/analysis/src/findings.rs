@@ -35,7 +35,7 @@ use plan::Mechanism;
 use record::{Run, WorldKind};
 use serde::Serialize;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
-use units::Bytes;
+use units::{Bytes, Nanos};
 use workload::Job;
 
 /// A cause that a run shows.
@@ -288,6 +288,14 @@ fn lone_job(run: &Run, summary: &CellSummary) -> Option<Job> {
     let (workload, _) = run.plan.workload_of(&run.plan.cells[summary.cell]).ok()?;
     let alone = workload.database.is_none() && workload.background.is_none();
     alone.then_some(workload.job)
+}
+
+/// How long a cell's trials measured, mean. What the plan says is the most that they may: a replay ends with its
+/// trace.
+fn measured(run: &Run, summary: &CellSummary) -> Nanos {
+    let of_cell = run.trials.iter().filter(|trial| trial.id.cell == summary.cell);
+    let spans: Vec<u64> = of_cell.filter_map(|trial| Some(trial.measurement()?.span.0)).collect();
+    Nanos(spans.iter().sum::<u64>() / (spans.len() as u64).max(1))
 }
 
 /// A cell's figure of a counter.

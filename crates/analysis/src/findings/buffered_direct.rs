@@ -1,6 +1,6 @@
 //! O_DIRECT, and yet the page cache grows by what is moved.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, measured, summaries};
 use crate::Analysis;
 use record::Run;
 use units::Bytes;
@@ -20,7 +20,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
         }
         let growth = match counter(summary, &counters::CACHE_USED) {
             // The model's cache begins each trial empty.
-            Some(mib) => mib * 1_048_576.0 / run.plan.timing.measure.as_secs_f64(),
+            Some(mib) => mib * 1_048_576.0 / measured(run, summary).as_secs_f64(),
             None => counter(summary, &counters::MEMORY_CACHED_GROWTH).unwrap_or(0.0),
         };
         let share = growth / summary.bytes_per_second;

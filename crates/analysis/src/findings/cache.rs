@@ -1,6 +1,6 @@
 //! Less reached the device than was asked for: a cache above it answered.
 
-use super::{Change, Check, Evidence, Expectation, Found, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, measured, summaries};
 use crate::Analysis;
 use record::Run;
 use units::Nanos;
@@ -11,9 +11,9 @@ const SHARE: f64 = 0.9;
 
 /// Shorter trials have too few of the counters' samples, one a second, for their edges not to count;
 /// fio as a program of its own starts and ends up to some tenths of a second beside ours.
-fn long_enough(run: &Run, engine: EngineKind) -> bool {
+fn long_enough(measured: Nanos, engine: EngineKind) -> bool {
     let least = if engine == EngineKind::Fio { 5 } else { 2 };
-    run.plan.timing.measure >= Nanos::from_secs(least)
+    measured >= Nanos::from_secs(least)
 }
 
 pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
@@ -30,7 +30,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
         let device = (read + written) * 1024.0 * 1024.0;
         let share = device / summary.bytes_per_second;
         // A background job's bytes are at the device too and would hide a cache.
-        let clear = workload.background.is_none() && long_enough(run, engine);
+        let clear = workload.background.is_none() && long_enough(measured(run, summary), engine);
         if clear && summary.bytes_per_second > 0.0 && share < SHARE {
             least = least.min(share);
             cells.push(summary.cell);

@@ -2,7 +2,7 @@
 
 use crate::runs::{cells, count, faster, raw, run, run_of, with};
 use analysis::{Analysis, Evidence, FindingKind, Layer, findings};
-use plan::RawLevel;
+use plan::{RawLevel, RawPlan};
 use record::{Caveat, ClientShare, Run};
 use units::{Bytes, Nanos};
 
@@ -16,6 +16,15 @@ fn buffered_direct() {
     let name = "memory.cached_growth";
     assert_eq!(cells(&with("randwrite", name, 2e6), FindingKind::BufferedDirect), [1]);
     assert!(cells(&with("randwrite", name, 5e5), FindingKind::BufferedDirect).is_empty());
+    // The simulated cache has grown by 16 MiB in the trial: of what was moved in it, not in what was planned.
+    let grown = |planned| {
+        let plan = RawPlan { measure: Some(planned), ..raw("randwrite") };
+        let name = counters::CACHE_USED.id;
+        run_of(plan, 5, |cell, _, m| count(cell, m, &[(name, 16.0)], &[(name, 0.0)]))
+    };
+    for planned in [Nanos::from_secs(4), Nanos::from_secs(366 * 86_400)] {
+        assert_eq!(cells(&grown(planned), FindingKind::BufferedDirect), [1], "{planned}");
+    }
     let mut buffered = raw("randwrite");
     buffered.job.sync = Some("buffered".parse().unwrap());
     let run = run_of(buffered, 5, |cell, _, m| count(cell, m, &[(name, 2e6)], &[(name, 0.0)]));
