@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Analysing a run and packing it takes processor time from what is measured: after each time, a pause that
 /// is longer by this factor.
 const REST: u32 = 20;
-/// A run of ten thousand trials takes seconds, and whoever looks should not wait for minutes.
+/// A run of ten thousand trials takes seconds, and a reader should not wait for minutes.
 const MAX_REST: Duration = Duration::from_secs(60);
 
 /// A server; it ends when it is dropped.
