@@ -70,3 +70,39 @@ fn a_drive_described_elsewhere_is_imported_and_replayed() {
     let empty = place.scratch();
     place.run(&["profiles", "import", empty.to_str().unwrap()]).expect(2);
 }
+
+#[test]
+fn a_device_is_fitted_and_its_profile_is_one() {
+    let place = Place::new();
+    let file = place.path().join("fitted.toml");
+    let file = file.to_str().unwrap();
+    let fitted = place.run(&["fit", "simulated:hdd-15k", "-o", file]).expect(0);
+    assert!(fitted.out.lines().all(|line| line.chars().count() <= 80), "{}", fitted.out);
+    for words in ["a turn", "a seek between random places", "predicted", "Only reads were made"] {
+        assert!(fitted.out.contains(words), "no '{words}' in:\n{}", fitted.out);
+    }
+    let sheet = place.run(&["profiles", "show", file]).expect(0);
+    assert!(sheet.out.contains("fit: ") && sheet.out.contains("assumption: "), "{}", sheet.out);
+    let what_if = ["compare", &format!("simulated:{file}"), "--schedulers", "none,mq-deadline"];
+    place.run(&[&what_if[..], &["--rounds", "5", "--measure", "1s", "--quiet"]].concat()).expect(0);
+    let json = place.run(&["fit", "simulated:ssd-x25e", "--json"]).expect(0);
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["kind"], "flash");
+    assert_eq!(json["predictions"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn what_cannot_be_fitted_is_refused_with_a_reason() {
+    let place = Place::new();
+    let folder = place.path().to_str().unwrap();
+    place.run(&["fit", folder]).expect(2).complains_of(&["directory", "block device"]);
+    let no_ending = place.path().join("profile");
+    let ended = place.run(&["fit", "simulated:hdd-15k", "-o", no_ending.to_str().unwrap()]);
+    ended.expect(2).complains_of(&[".toml"]);
+    let sparse = place.path().join("sparse");
+    std::fs::File::create(&sparse).unwrap().set_len(2 << 30).unwrap();
+    place.run(&["fit", sparse.to_str().unwrap()]).expect(1).complains_of(&["holes", "dd if="]);
+    let small = place.path().join("small");
+    std::fs::write(&small, vec![1u8; 1 << 20]).unwrap();
+    place.run(&["fit", small.to_str().unwrap()]).expect(1).complains_of(&["1.00 MiB", "1 GiB"]);
+}

@@ -9,6 +9,7 @@ mod documents;
 mod emulate;
 mod emulate_server;
 mod explain;
+mod fit;
 mod import;
 mod inspect;
 mod load_client;
@@ -79,6 +80,8 @@ pub enum Command {
     /// Check or write the sections of docs/ that the program writes, or write its manual pages
     #[command(hide = true)]
     Documents(documents::DocumentsArgs),
+    /// Read a storage for some minutes, and write a device profile of it for the simulated world
+    Fit(fit::FitArgs),
     /// List and show device profiles, import drives, replay traces on a device model
     Profiles(profiles::ProfilesArgs),
     /// Run the same cells in the emulated and in the simulated world, and show how far they agree
@@ -111,6 +114,7 @@ impl Command {
             Command::LoadClient => load_client::run(),
             Command::Completions(args) => args.run(),
             Command::Documents(args) => args.run(),
+            Command::Fit(args) => args.run(),
             Command::Profiles(args) => args.run(),
             Command::Validate(args) => args.run(),
         }

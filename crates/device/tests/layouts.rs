@@ -93,7 +93,13 @@ fn extents_are_what_lies_on_a_track_and_none_is_left_out() {
 fn an_index_and_its_seeks_become_a_profile_and_back() {
     for access in [Access::Positions, Access::HalfTurn, Access::Constant(7_000_000)] {
         let spec = DiskSpec { access, ..bands() };
-        let toml = Profile::disk_toml("bands", "imported", &spec).unwrap();
+        let toml = Profile::toml(
+            "bands",
+            Vec::new(),
+            Default::default(),
+            &device::profile::Kind::Disk(spec.clone()),
+        )
+        .unwrap();
         let profile = Profile::parse("bands.toml", &toml, &device::profile::find).unwrap();
         assert_eq!(profile.kind, Kind::Disk(spec));
     }

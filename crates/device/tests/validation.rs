@@ -190,7 +190,13 @@ fn a_replay_is_the_same_every_time() {
 #[test]
 fn an_imported_drive_becomes_a_profile_and_back() {
     for drive in drives() {
-        let toml = device::Profile::disk_toml(drive.name, "imported", &drive.spec).unwrap();
+        let toml = device::Profile::toml(
+            drive.name,
+            Vec::new(),
+            Default::default(),
+            &device::profile::Kind::Disk(drive.spec.clone()),
+        )
+        .unwrap();
         let file = format!("{}.toml", drive.name);
         let profile = device::Profile::parse(&file, &toml, &device::profile::find).unwrap();
         assert_eq!(profile.kind, device::profile::Kind::Disk(drive.spec), "{}", drive.name);

@@ -17,6 +17,7 @@ mod client_program;
 mod clock;
 mod commit;
 mod cost;
+mod direct_reads;
 mod engines;
 mod error;
 mod fio;
@@ -35,6 +36,7 @@ mod watch;
 
 pub use client_program::{CLIENT_VERB, ClientProgram};
 pub use commit::{CommitSpec, Commits, Place, commits, settle};
+pub use direct_reads::{DirectRead, DirectReads};
 pub use error::{FioProblem, LoadError, Stage};
 pub use fio::fio_takes;
 pub use forget::forget_cached;

@@ -5,10 +5,13 @@ use crate::say;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use device::disksim::{TraceEntry, parse_trace};
-use device::profile::{self, Profile};
+use device::profile::{self, Kind, Profile};
 use device::{DriveFiles, DriveFormat};
 use report::{Align, Table};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 use units::Nanos;
 
 /// The flags of `profiles`.
@@ -161,7 +164,8 @@ fn import_drive(folder: &Path, drive: Option<&str>, output: Option<&Path>) -> an
     let source =
         format!("imported from the {} files of {} in {folder}", format.spec().title, imported.name);
     let title = format!("{} (imported)", drive.unwrap_or(&folder));
-    let toml = Profile::disk_toml(&title, &source, &imported.spec)?;
+    let sources = BTreeMap::from([("disk".to_owned(), source)]);
+    let toml = Profile::toml(&title, Vec::new(), sources, &Kind::Disk(imported.spec))?;
     for note in &imported.notes {
         say::note(note);
     }

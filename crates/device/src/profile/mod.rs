@@ -13,7 +13,7 @@ use crate::disk::{DiskSpec, WriteCache};
 use crate::flash::FlashSpec;
 use crate::{Array, Device, Disk, Flash, SpecError};
 use random::Stream;
-use schema::{DiskTable, Document};
+use schema::{DiskTable, Document, FlashTable};
 use std::collections::BTreeMap;
 
 /// Why there is no such profile, or what is wrong in it.
@@ -232,17 +232,22 @@ impl Profile {
         }
     }
 
-    /// The profile of a description, such as an imported drive's, as TOML.
-    pub fn disk_toml(title: &str, source: &str, spec: &DiskSpec) -> Result<String, NotWritable> {
-        let document = Document {
-            title: title.to_owned(),
-            notes: Vec::new(),
-            sources: BTreeMap::from([("disk".to_owned(), source.to_owned())]),
-            disk: Some(DiskTable::from_spec(spec)),
-            array: None,
-            flash: None,
+    /// The profile of a description, such as an imported drive's, as TOML. An array names its drives'
+    /// profile, and is not written.
+    pub fn toml(
+        title: &str,
+        notes: Vec<String>,
+        sources: BTreeMap<String, String>,
+        kind: &Kind,
+    ) -> Result<String, NotWritable> {
+        let (disk, flash) = match kind {
+            Kind::Disk(spec) => (Some(DiskTable::from_spec(spec)), None),
+            Kind::Flash(spec) => (None, Some(FlashTable::from_spec(spec))),
+            Kind::Array { .. } => (None, None),
         };
-        toml::to_string(&document).map_err(NotWritable)
+        let title = title.to_owned();
+        toml::to_string(&Document { title, notes, sources, disk, array: None, flash })
+            .map_err(NotWritable)
     }
 }
 

@@ -25,6 +25,14 @@ impl Time {
 }
 
 impl Rate {
+    /// The rate at which a sector takes so long.
+    pub fn of_sector_ns(ns: u32) -> Self {
+        match ns {
+            0 => Rate(0),
+            ns => Rate((512e9 / f64::from(ns)).round() as u64),
+        }
+    }
+
     /// The time of a 512-byte sector, ns.
     pub fn sector_ns(self) -> u32 {
         match self.0 {

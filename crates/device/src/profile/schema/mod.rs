@@ -448,6 +448,40 @@ impl ArrayTable {
 }
 
 impl FlashTable {
+    /// The table of a description, such as a fitted one.
+    pub fn from_spec(spec: &FlashSpec) -> Self {
+        let time = |ns: u32| Time::ns(ns.into());
+        let (state, full) = match spec.state {
+            State::Fresh => (StateName::Fresh, 0.0),
+            State::Sequential(full) => (StateName::Sequential, full),
+            State::Random(full) => (StateName::Random, full),
+        };
+        FlashTable {
+            capacity: Size(spec.capacity),
+            over_provisioning: spec.over_provisioning,
+            channels: spec.channels,
+            dies_per_channel: spec.dies_per_channel,
+            planes: spec.planes,
+            page: Size(spec.page_sectors),
+            pages_per_block: spec.pages_per_block,
+            read: spec.read_ns.iter().copied().map(time).collect(),
+            read_spread: time(spec.read_spread_ns),
+            program: time(spec.program_ns),
+            erase: time(spec.erase_ns),
+            channel: Rate::of_sector_ns(spec.channel_sector_ns),
+            link_read: Rate::of_sector_ns(spec.link_read_sector_ns),
+            link_write: Rate::of_sector_ns(spec.link_write_sector_ns),
+            firmware: time(spec.firmware_ns),
+            controller: time(spec.controller_ns),
+            buffer_write: time(spec.buffer_ns),
+            buffer: Size(spec.buffer_sectors),
+            power_safe: spec.power_safe,
+            depth: spec.depth,
+            state,
+            full,
+        }
+    }
+
     /// The drive's description.
     pub fn spec(&self) -> Result<FlashSpec, SchemaError> {
         let named = nanoseconds;
