@@ -1,10 +1,11 @@
 //! A disk: command, arm, turn, zones, then order of service and buffer.
 
+use crate::basics::Basics;
 use crate::estimate::{mean, quantile};
 use crate::outcome::{Described, Step as Stage};
 use crate::seeks::{self, Arm};
 use crate::{
-    Doubt, Estimate, FitError, Model, Number, Quantity, Read, SMALL, Storage, anywhere, disk_cache,
+    Doubt, Estimate, FitError, Number, Quantity, Read, SMALL, Storage, anywhere, disk_cache,
     disk_queue, millis,
 };
 use device::Disk;
@@ -27,22 +28,6 @@ const BLOCK: u64 = (256 << 10) / 512;
 const AHEAD: u32 = 2;
 /// A link faster than any disk's medium, where the buffer's answers do not tell.
 const LINK_SECTOR_NS: u32 = 1_700;
-
-/// What the first reads tell.
-#[derive(Clone, Copy, Debug)]
-pub struct Basics {
-    /// What a command costs without the medium, ms; None where nothing is answered from a buffer.
-    pub command: Option<f64>,
-    /// A turn, ms.
-    pub turn: f64,
-}
-
-impl Basics {
-    /// Longest answer that a buffer gives, ms: no seek and rotation is below it but one in some tens.
-    pub fn hit(&self) -> f64 {
-        self.command.map_or(0.0, |command| command * 1.5 + self.turn / 40.0)
-    }
-}
 
 pub fn fit<S: Storage>(
     storage: &mut S,
@@ -306,9 +291,4 @@ fn correct_rates(spec: &mut DiskSpec, rates: &[Estimate], capacity: u64) {
     }
     spec.geometry.cylinders = zones.last().map_or(1, |zone| zone.last_cylinder + 1);
     spec.geometry.zones = zones;
-}
-
-/// The description's model.
-pub fn model(spec: &DiskSpec, seed: u64) -> Option<Model> {
-    crate::model_of(&Kind::Disk(spec.clone()), seed)
 }

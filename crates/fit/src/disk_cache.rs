@@ -1,6 +1,6 @@
 //! A disk's buffer: how far it reads ahead, and how many places it keeps.
 
-use crate::disk::Basics;
+use crate::basics::Basics;
 use crate::{Estimate, FitError, Number, Quantity, Read, SMALL, Storage, anywhere, millis};
 use device::disk::{CacheSpec, ReadAhead};
 use random::Stream;

@@ -1,7 +1,8 @@
 //! Order of service: which policy and depth explain how random reads grow with what is outstanding.
 
-use crate::{Doubt, Estimate, FitError, Read, SMALL, Storage, anywhere, disk};
+use crate::{Doubt, Estimate, FitError, Read, SMALL, Storage, anywhere, model_of};
 use device::disk::{DiskSpec, Policy};
+use device::profile::Kind;
 use random::Stream;
 
 /// Reads outstanding, from one to more than any drive orders.
@@ -64,7 +65,7 @@ struct Tried {
 fn ratios(spec: &DiskSpec, depths: &[AtDepth], seed: u64) -> Option<Vec<f64>> {
     let mut ratios = Vec::new();
     for depth in depths {
-        let mut model = disk::model(spec, seed)?;
+        let mut model = model_of(&Kind::Disk(spec.clone()), seed)?;
         let capacity = model.capacity().0;
         let reads: Vec<Read> =
             depth.reads.iter().copied().filter(|read| read.start + SMALL <= capacity).collect();

@@ -5,6 +5,7 @@
 //! flash drive, intervals. What does not: files, devices and clocks (the caller's [`Storage`] has them), the
 //! models themselves (`device`), text (`report`). Nothing is written to a storage.
 
+mod basics;
 mod cells;
 mod disk;
 mod disk_cache;
