@@ -5,6 +5,7 @@ use crate::{
     machine::{Ended, Loop, Place, can_emulate, has_loop_devices},
 };
 use record::{Environment, JobMeasurement, Measurement, Outcome, Run, Store, WorldKind};
+use serde_json::json;
 use skipped::{Need, skip};
 use std::{
     path::{Path, PathBuf},
@@ -118,10 +119,17 @@ fn applied_shown_and_taken_back() {
     for part in ["scheduler", "mq-deadline", "→", "bfq", "nr_requests", "77", "64"] {
         assert!(dry.out.contains(part), "no '{part}' in:\n{}", dry.out);
     }
+    let planned = json(&place.run(&["apply", "doctored", "--dry-run", "--json"]).expect(0));
+    assert_eq!((&planned["outcome"], &planned["run"]), (&"would_apply".into(), &"doctored".into()));
+    let scheduler = planned["changes"].as_array().unwrap().iter();
+    let scheduler = scheduler.clone().find(|it| it["setting"] == "scheduler").unwrap();
+    assert_eq!((&scheduler["now"], &scheduler["then"]), (&"mq-deadline".into(), &"bfq".into()));
     assert_eq!(device.settings(), before, "a dry run changes nothing");
 
-    let applied = place.run(&["apply", "doctored"]).expect(0);
-    assert!(applied.out.contains("read back"), "{}", applied.out);
+    let applied = place.run(&["apply", "doctored", "--json"]).expect(0);
+    assert!(applied.err.contains("read back"), "{}", applied.err);
+    assert_eq!(json(&applied)["outcome"], "applied");
+    assert_eq!(json(&applied)["changes"], planned["changes"]);
     assert!(setting(&device, "scheduler").contains("[bfq]"));
     assert_eq!(setting(&device, "nr_requests"), "64");
     assert_eq!(setting(&device, "wbt_lat_usec"), "12345", "bfq switches it off unseen");
@@ -139,6 +147,8 @@ fn applied_shown_and_taken_back() {
     assert!(pruned.err.contains("doctored is kept: it is applied"), "{}", pruned.err);
     let again = place.run(&["apply", "doctored"]).expect(0);
     assert!(again.out.contains("set already"), "{}", again.out);
+    let again = json(&place.run(&["apply", "doctored", "--dry-run", "--json"]).expect(0));
+    assert_eq!((&again["outcome"], &again["changes"]), (&"already_set".into(), &json!([])));
     // Another comparison may go on: what is applied is no leftover.
     place.run(&["undo", "--interrupted"]).expect(0);
     assert_eq!(setting(&device, "nr_requests"), "64");
@@ -197,6 +207,8 @@ fn what_recommends_nothing_or_no_setting_is_not_applied() {
     run_file(&place, &device, &FACTORS, "none of them");
     let keep = place.run(&["apply", "doctored"]).expect(0);
     assert!(keep.out.contains("nothing to apply"), "{}", keep.out);
+    let keep = json(&place.run(&["apply", "doctored", "--json"]).expect(0));
+    assert_eq!((&keep["outcome"], &keep["label"]), (&"nothing_to_apply".into(), &json!(null)));
     place.run(&["apply"]).expect(2);
     place.run(&["apply", "doctored", "--emit", "chef"]).expect(2).complains_of(&["ansible"]);
     place.run(&["apply", "doctored", "--for", "soon"]).expect(2).complains_of(&["soon"]);

@@ -21,6 +21,54 @@ pub struct ShownChange {
     pub follows: bool,
 }
 
+/// What `spindle apply` did, or would do, for programs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShownApplication {
+    /// The run.
+    pub run: String,
+    /// What it recommends; none where that is to keep what is there.
+    pub label: Option<String>,
+    /// What came of it.
+    pub outcome: ApplicationOutcome,
+    /// What is, or was, another.
+    pub changes: Vec<ShownChange>,
+    /// What speaks against it: with any of these it is applied with --anyway alone.
+    pub objections: Vec<String>,
+    /// Who else sets these settings.
+    pub other_owners: Vec<String>,
+    /// What is another than in the trials, though it is applied.
+    pub deviations: Vec<ShownDeviation>,
+    /// Until when it must be confirmed, in seconds since 1970; none where it need not be.
+    pub confirm_by: Option<i64>,
+}
+
+/// What came of applying a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplicationOutcome {
+    /// The run recommends to keep what is there.
+    NothingToApply,
+    /// All of it is set already.
+    AlreadySet,
+    /// It was only looked at (--dry-run).
+    WouldApply,
+    /// It is applied, and was read back.
+    Applied,
+}
+
+/// A setting that is another than in the trials.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownDeviation {
+    /// The device's name.
+    pub device: String,
+    /// Which setting.
+    pub setting: String,
+    /// What it was in the trials.
+    pub measured: String,
+    /// What it is.
+    pub reads: String,
+}
+
 /// Changes, a line each.
 pub fn setting_diff(changes: &[ShownChange], width: usize) -> String {
     use Align::Left;

@@ -33,7 +33,8 @@ mod watch;
 mod words;
 
 pub use application::{
-    ShownChange, ShownStatus, other_owners, setting_diff, status, status_prometheus, udev_proof,
+    ApplicationOutcome, ShownApplication, ShownChange, ShownDeviation, ShownStatus, other_owners,
+    setting_diff, status, status_prometheus, udev_proof,
 };
 pub use check::{Checked, checked, checked_json};
 pub use csv::csv;

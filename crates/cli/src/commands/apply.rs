@@ -14,8 +14,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use host::{Application, Changes, Host, KeptSetting, KeyedSettings};
 use record::{Run, Store};
-use report::{EmitFormat, ShownChange};
-use runner::Intended;
+use report::{ApplicationOutcome, EmitFormat, ShownApplication, ShownChange, ShownDeviation};
+use runner::{Deviation, Intended};
 use std::{
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
@@ -45,7 +45,7 @@ pub struct ApplyArgs {
     #[arg(long = "for", value_name = "TIME", help_heading = "How")]
     for_time: Option<Nanos>,
     /// Keep what was applied with --for
-    #[arg(long, conflicts_with_all = ["run", "dry_run", "persist", "for_time", "emit"])]
+    #[arg(long, conflicts_with_all = ["run", "dry_run", "persist", "for_time", "emit", "json"])]
     #[arg(help_heading = "How")]
     confirm: bool,
     /// Make it outlive a reboot: with a udev rule that knows the device by its world-wide name or
@@ -62,9 +62,12 @@ pub struct ApplyArgs {
     #[arg(help_heading = "How")]
     rules_folder: PathBuf,
     /// Print the settings in a form in which hosts are configured; change nothing
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["dry_run", "persist"])]
-    #[arg(help_heading = "How")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(conflicts_with_all = ["dry_run", "persist", "json"], help_heading = "How")]
     emit: Option<Emit>,
+    /// Print what is set, or would be, as JSON; all else goes to stderr
+    #[arg(long, help_heading = "How")]
+    json: bool,
 }
 
 /// Forms of settings.
@@ -91,11 +94,20 @@ impl ApplyArgs {
         let file = runs_folder::find(self.run.as_deref().unwrap_or("last"))?;
         let (run, _, recommendation) = self.wish.recommend(&Store::open(&file)?.read()?)?;
         let Some(cell) = recommendation.cell() else {
-            say::line(&format!(
+            self.line(&format!(
                 "There is nothing to apply: keep what you have. spindle recommend {} says why.",
                 run.name
             ))?;
-            return Ok(Exit::Done);
+            return self.done(&ShownApplication {
+                run: run.name,
+                label: None,
+                outcome: ApplicationOutcome::NothingToApply,
+                changes: Vec::new(),
+                objections: Vec::new(),
+                other_owners: Vec::new(),
+                deviations: Vec::new(),
+                confirm_by: None,
+            });
         };
         let host = Host::here();
         let intended = Intended::of(&host, &run, cell, self.device.as_deref())
@@ -103,40 +115,76 @@ impl ApplyArgs {
         if let Some(format) = self.emit {
             return self.print(format, &host, &run, &intended);
         }
-        self.show(&host, &run, &intended)?;
+        let shown = self.show(&host, &run, cell, &intended)?;
         if self.dry_run {
-            return Ok(Exit::Done);
+            return self.done(&shown);
         }
         self.refuse_objections(&run, &intended)?;
         if !intended.changes_anything() && !self.persist {
-            say::line("All of it is set already.")?;
-            return Ok(Exit::Done);
+            self.line("All of it is set already.")?;
+            return self.done(&shown);
         }
         let stop = interrupt::flag()?;
         settle_pending()?;
         refuse_second()?;
         let about = Subject { host: &host, run: &run, cell, file: &file, intended: &intended };
-        self.make(&about, &stop)
+        self.make(&about, shown, &stop)
+    }
+
+    /// A line for people: beside the result, where that is JSON.
+    fn line(&self, text: &str) -> anyhow::Result<()> {
+        match self.json {
+            true => say::note(text),
+            false => say::line(text)?,
+        }
+        Ok(())
+    }
+
+    /// Ends with what was done, where a program asks.
+    fn done(&self, shown: &ShownApplication) -> anyhow::Result<Exit> {
+        if self.json {
+            say::json(shown)?;
+        }
+        Ok(Exit::Done)
     }
 
     /// What would be set, and what to know before that.
-    fn show(&self, host: &Host, run: &Run, intended: &Intended) -> anyhow::Result<()> {
+    fn show(
+        &self,
+        host: &Host,
+        run: &Run,
+        cell: usize,
+        intended: &Intended,
+    ) -> anyhow::Result<ShownApplication> {
         let changes = shown(intended);
-        let label = format!("From run {}", run.name);
-        say::line(&label)?;
-        if !changes.is_empty() {
+        if !self.json {
+            say::line(&format!("From run {}", run.name))?;
+        }
+        if !self.json && !changes.is_empty() {
             say::result(&report::setting_diff(&changes, crate::WIDTH))?;
         }
         let settings: Vec<_> =
             intended.devices.iter().flat_map(|it| it.named.keys().cloned()).collect();
         let devices: Vec<_> = intended.devices.iter().map(|it| it.device.number).collect();
-        for owner in report::other_owners(&host::owners(host, &devices), &settings) {
-            say::note(&owner);
+        let other_owners = report::other_owners(&host::owners(host, &devices), &settings);
+        let objections: Vec<String> = intended.objections.iter().map(|it| it.to_string()).collect();
+        for note in other_owners.iter().chain(&objections) {
+            say::note(note);
         }
-        for objection in &intended.objections {
-            say::note(&objection.to_string());
-        }
-        Ok(())
+        let outcome = match intended.changes_anything() {
+            true => ApplicationOutcome::WouldApply,
+            false => ApplicationOutcome::AlreadySet,
+        };
+        Ok(ShownApplication {
+            run: run.name.clone(),
+            label: Some(label_of(run, cell)),
+            outcome,
+            changes,
+            objections,
+            other_owners,
+            deviations: Vec::new(),
+            confirm_by: None,
+        })
     }
 
     fn refuse_objections(&self, run: &Run, intended: &Intended) -> anyhow::Result<()> {
@@ -187,7 +235,12 @@ impl ApplyArgs {
         Ok(Exit::Done)
     }
 
-    fn make(&self, about: &Subject, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    fn make(
+        &self,
+        about: &Subject,
+        mut shown: ShownApplication,
+        stop: &AtomicBool,
+    ) -> anyhow::Result<Exit> {
         let Subject { host, run, cell, file, intended } = *about;
         // What no rule can be written for is known before anything is set.
         let keys = self.persist.then(|| lasting::keyed(host, intended, None)).transpose()?;
@@ -218,7 +271,7 @@ impl ApplyArgs {
         let application = Application {
             run: run.name.clone(),
             measured_at: run.started_at,
-            label: run.plan.cells[cell].phrase(&run.plan.compared()),
+            label: label_of(run, cell),
             applied_at: now(),
             kernel: run.environment.kernel.clone(),
             run_file: std::path::absolute(file)?,
@@ -227,8 +280,12 @@ impl ApplyArgs {
         };
         let journal = changes.keep(application)?;
         self.tell(about, &notes, confirm_by)?;
+        shown.outcome = ApplicationOutcome::Applied;
+        shown.confirm_by = confirm_by;
+        shown.deviations = intended.deviations(host).into_iter().map(deviation).collect();
+        self.done(&shown)?;
         match self.persist && self.watch_time > Nanos::ZERO {
-            true => watch::watch(host, &journal, self.watch_time, stop),
+            true => watch::watch(host, &journal, self.watch_time, stop, &|text| self.line(text)),
             false => Ok(Exit::Done),
         }
     }
@@ -249,7 +306,10 @@ impl ApplyArgs {
         notes: &[String],
         confirm_by: Option<i64>,
     ) -> anyhow::Result<()> {
-        let line = |text: &str| say::line(&report::wrap(text, crate::WIDTH, 2));
+        let line = |text: &str| match self.json {
+            true => self.line(text),
+            false => say::line(&report::wrap(text, crate::WIDTH, 2)),
+        };
         line("Applied, and read back.")?;
         for it in about.intended.deviations(about.host) {
             line(&format!(
@@ -284,6 +344,20 @@ struct Subject<'a> {
     cell: usize,
     file: &'a Path,
     intended: &'a Intended,
+}
+
+/// What a cell sets, in words.
+fn label_of(run: &Run, cell: usize) -> String {
+    run.plan.cells[cell].phrase(&run.plan.compared())
+}
+
+fn deviation(from: Deviation) -> ShownDeviation {
+    ShownDeviation {
+        device: from.device,
+        setting: from.setting.to_string(),
+        measured: from.measured,
+        reads: from.reads,
+    }
 }
 
 fn shown(intended: &Intended) -> Vec<ShownChange> {

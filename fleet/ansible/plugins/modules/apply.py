@@ -62,8 +62,6 @@ import os
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.spindle.fleet.plugins.module_utils.spindle import ARGUMENTS, Spindle
 
-NOTHING = ("There is nothing to apply", "All of it is set already")
-
 
 def confirm(module, spindle):
     """Keeps what waits to be confirmed, if anything does."""
@@ -71,6 +69,11 @@ def confirm(module, spindle):
     if waiting and not module.check_mode:
         spindle.run(["apply", "--confirm"])
     module.exit_json(changed=bool(waiting), applied=spindle.applied()[0])
+
+
+def lines(changes, value):
+    """What the settings are before or after, a line each."""
+    return "".join("%s %s: %s\n" % (it["device"], it["setting"], it[value]) for it in changes)
 
 
 def words(params):
@@ -109,11 +112,13 @@ def main():
     applied, in_force = spindle.applied()
     if in_force and any(os.path.basename(it["run"]) == name for it in applied):
         module.exit_json(changed=False, applied=applied)
-    planned = spindle.run(["apply", "--dry-run"] + words(module.params))[1]
-    nothing = any(text in planned for text in NOTHING)
-    difference = dict(prepared="" if nothing else planned)
-    if nothing or module.check_mode:
-        module.exit_json(changed=not nothing, applied=applied, diff=difference)
+    planned = spindle.read(["apply", "--dry-run"] + words(module.params))[1]
+    changes = planned["changes"]
+    difference = dict(before=lines(changes, "now"), after=lines(changes, "then"))
+    # A rule for udev may be wanted though all is set.
+    anything = bool(changes) or (planned["outcome"] == "already_set" and module.params["persist"])
+    if not anything or module.check_mode:
+        module.exit_json(changed=anything, applied=applied, diff=difference)
     flags = []
     if module.params["confirm_within"]:
         flags += ["--for", module.params["confirm_within"]]

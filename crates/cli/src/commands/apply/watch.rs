@@ -10,19 +10,26 @@ use std::{
 };
 use units::Nanos;
 
-/// Looks once a second for as long as `time`; exit code 3 as soon as something is no longer in force.
-pub fn watch(host: &Host, journal: &Path, time: Nanos, stop: &AtomicBool) -> anyhow::Result<Exit> {
+/// Looks once a second for as long as `time`, and tells how that ended; exit code 3 as soon as something is
+/// no longer in force.
+pub fn watch(
+    host: &Host,
+    journal: &Path,
+    time: Nanos,
+    stop: &AtomicBool,
+    tell: &dyn Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<Exit> {
     say::note(&format!("watching for {time}; Ctrl-C ends that and leaves all in force"));
     let begun = Instant::now();
     while begun.elapsed() < time.as_duration() {
         if stop.load(Ordering::Relaxed) {
-            say::line("Left in force, and no longer watched.")?;
+            tell("Left in force, and no longer watched.")?;
             return Ok(Exit::Done);
         }
         let folder = journal.parent().unwrap_or(Path::new("/"));
         let ours = host::applied(folder)?.into_iter().find(|it| it.path == journal);
         let Some(ours) = ours else {
-            say::line("It was taken back meanwhile.")?;
+            tell("It was taken back meanwhile.")?;
             return Ok(Exit::Missed);
         };
         let moved = ours.standings(host).into_iter().find(|it| it.state != StandingState::InForce);
@@ -33,7 +40,7 @@ pub fn watch(host: &Host, journal: &Path, time: Nanos, stop: &AtomicBool) -> any
                 StandingOf::File { path } => path.display().to_string(),
                 StandingOf::Profile { name } => format!("tuned profile {name}"),
             };
-            say::line(&format!(
+            tell(&format!(
                 "{what} is no longer as it was applied, after {after}: spindle status says more."
             ))?;
             return Ok(Exit::Missed);
@@ -41,6 +48,6 @@ pub fn watch(host: &Host, journal: &Path, time: Nanos, stop: &AtomicBool) -> any
         let left = time.as_duration().saturating_sub(begun.elapsed());
         sleep(left.min(Duration::from_secs(1)));
     }
-    say::line("Nobody set it back.")?;
+    tell("Nobody set it back.")?;
     Ok(Exit::Done)
 }
