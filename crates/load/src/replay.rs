@@ -33,14 +33,10 @@ impl ReplayLoad {
     /// clients there are and how deep each is where the trace is replayed as fast as possible, and which
     /// I/O priority they have.
     pub fn new(trace: Arc<Trace>, mode: ReplayMode, span: Bytes, job: &Job) -> ReplayLoad {
-        let mut of_client = Vec::new();
-        if mode != ReplayMode::Asap {
-            let clients = trace.processes.clamp(1, MAX_PROCESSES);
-            of_client = vec![Vec::new(); clients as usize];
-            for (place, entry) in trace.entries.iter().enumerate() {
-                of_client[(entry.process % clients) as usize].push(place as u32);
-            }
-        }
+        let of_client = match mode {
+            ReplayMode::Asap => Vec::new(),
+            ReplayMode::Open | ReplayMode::Closed => trace.dealt(MAX_PROCESSES),
+        };
         let has = |op: TraceOp| trace.entries.iter().any(|entry| entry.op == op);
         let (reads, writes) = (has(TraceOp::Read), has(TraceOp::Write));
         let read_percent = [0, 50, 100][usize::from(reads) + usize::from(reads && !writes)];

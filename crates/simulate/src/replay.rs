@@ -85,11 +85,8 @@ pub(crate) struct Replaying<'a> {
 
 impl<'a> Replaying<'a> {
     pub fn new(spec: &ReplaySpec<'a>, span: Sectors) -> Self {
-        let clients = spec.clients();
-        let mut of_client = vec![VecDeque::new(); clients as usize];
-        for (place, entry) in spec.trace.entries.iter().enumerate() {
-            of_client[(entry.process % clients) as usize].push_back(place as u32);
-        }
+        let of_client: Vec<VecDeque<u32>> =
+            spec.trace.dealt(MAX_PROCESSES).into_iter().map(VecDeque::from).collect();
         Replaying {
             entries: &spec.trace.entries,
             span,

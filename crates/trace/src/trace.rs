@@ -241,6 +241,16 @@ impl Trace {
         self.entries.iter().filter(|entry| entry.end() > span).count() as u64
     }
 
+    /// The places of each client's entries: a client for a process, `most` at most, which further ones share.
+    pub fn dealt(&self, most: u32) -> Vec<Vec<u32>> {
+        let clients = self.processes.clamp(1, most.max(1));
+        let mut of_client = vec![Vec::new(); clients as usize];
+        for (place, entry) in self.entries.iter().enumerate() {
+            of_client[(entry.process % clients) as usize].push(place as u32);
+        }
+        of_client
+    }
+
     /// The sectors of its longest request.
     pub fn longest(&self) -> Sectors {
         self.entries.iter().map(|entry| entry.count).max().unwrap_or_default()
