@@ -67,7 +67,7 @@ impl FitArgs {
             let text = report::fit_profile(&self.target, &host, &fit)?;
             std::fs::write(path, text).with_context(|| path.display().to_string())?;
             say::note(&format!(
-                "wrote {0}; what if: spindle compare simulated:{0} --nr-requests 32,1024",
+                "wrote {0}; what if: spindle compare simulated:{0} --queues 32,1024",
                 path.display()
             ));
         }
