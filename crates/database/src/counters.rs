@@ -88,11 +88,12 @@ impl Used {
         /// USER_HZ of proc_pid_stat(5).
         const TICKS: f64 = 100.0;
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Behind the name in parentheses, which may hold anything: utime and stime are fields 14, 15.
+        // Behind the name in parentheses, which may hold anything: utime, stime, and both of the children that
+        // have ended are fields 14 to 17. PostgreSQL's clients end with their load, before the last sample.
         if let Some((_, rest)) = stat.rsplit_once(") ") {
             let fields: Vec<&str> = rest.split(' ').collect();
             let ticks = |at: usize| fields.get(at).and_then(|f| f.parse().ok()).unwrap_or(0.0);
-            self.cpu_seconds += (ticks(11) + ticks(12)) / TICKS;
+            self.cpu_seconds += (ticks(11) + ticks(12) + ticks(13) + ticks(14)) / TICKS;
         }
         let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
         let value = |name: &str| {
@@ -101,5 +102,38 @@ impl Used {
         };
         self.read_bytes += value("read_bytes");
         self.written_bytes += value("write_bytes");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn what_a_child_used_stays_when_it_has_ended() {
+        let spin = "for i in $(seq 300000); do :; done";
+        let script = format!("sh -c '{spin}'; read wait");
+        let mut parent = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The child has used some tenths of a second, and its parent waits for a line.
+        let mut used = 0.0;
+        for _ in 0..300 {
+            let now = Used::of(parent.id()).cpu_seconds;
+            assert!(now >= used, "{now} after {used}");
+            used = now;
+            let path = format!("/proc/{0}/task/{0}/children", parent.id());
+            if used > 0.05 && fs::read_to_string(path).unwrap_or_default().trim().is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let last = Used::of(parent.id()).cpu_seconds;
+        drop(parent.stdin.take());
+        parent.wait().unwrap();
+        assert!(last >= used && last > 0.05, "{last} s");
     }
 }
