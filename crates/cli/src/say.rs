@@ -5,10 +5,15 @@ use anyhow::Context;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 
-/// Prints a result as it is. A reader that closed stdout (`| head`) has enough; that is no failure.
+/// Prints a result as it is.
 pub fn result(text: &str) -> anyhow::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// The same of one that is no text. A reader that closed stdout (`| head`) has enough; that is no failure.
+pub fn bytes(result: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(result).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other.context("cannot write to stdout"),
     }

@@ -11,7 +11,7 @@ mod together;
 
 use crate::{imported, sentences, terminal, words};
 use analysis::{Analysis, FindingKind, RunDiff, decide, findings};
-use cells::{Cell, Condition};
+pub(crate) use cells::{Cell, Comparison, Condition};
 use course::{Course, Requests, TrialPoint};
 use published::Published;
 use record::{EventKind, EventLog, Run, RunState, WorldKind};

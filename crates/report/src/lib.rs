@@ -1,4 +1,4 @@
-//! A run as text: for a terminal of 80 columns, as Markdown, CSV and JSON.
+//! A run as text, for a terminal of 80 columns, as Markdown, CSV and JSON; as a page; its ranking as a picture.
 //!
 //! What lives here: layout and wording. What does not: any figure that `analysis` has not computed.
 //! Data flows: [`record::Run`] and [`analysis::Analysis`] → text; nothing flows back.
@@ -20,6 +20,7 @@ mod json;
 mod markdown;
 mod page;
 mod published;
+mod ranking;
 mod recommendation;
 mod run_diff;
 mod sentences;
@@ -49,6 +50,7 @@ pub use html::{PageRun, html, live_html, packed};
 pub use inspection::{devices, inspection};
 pub use json::json;
 pub use markdown::markdown;
+pub use ranking::ranking_png;
 pub use recommendation::{recommendation, recommendation_json};
 pub use run_diff::{run_diff, run_diff_json};
 pub use sentences::{atomic_write, classics, event, outcome, presets};

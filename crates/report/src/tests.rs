@@ -11,7 +11,7 @@ use record::{
 use units::{Bytes, Nanos};
 
 /// Four schedulers: one like the baseline, one better, one worse in the tail; with one void trial.
-fn run(clients: &[u64]) -> Run {
+pub(crate) fn run(clients: &[u64]) -> Run {
     let level = |text: &str| Level(text.to_owned());
     let schedulers = ["mq-deadline", "none", "kyber", "bfq"].map(level).to_vec();
     let offer = Offer {

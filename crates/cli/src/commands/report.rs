@@ -30,6 +30,9 @@ pub struct ReportArgs {
     /// Write the page, one file that opens in any browser without network; `-` prints it
     #[arg(long, value_name = "FILE", group = "format")]
     html: Option<PathBuf>,
+    /// Write a picture of the ranking for chats, with the answer above it; `-` prints it
+    #[arg(long, value_name = "FILE", group = "format")]
+    png: Option<PathBuf>,
     /// Serve the page at an address on this machine that is printed, until Ctrl-C; it follows a run
     /// that goes on
     #[arg(long, group = "format")]
@@ -83,7 +86,10 @@ impl ReportArgs {
             return Ok(Exit::Done);
         }
         let analysis = Analysis::of(&run);
-        if self.json {
+        if let Some(file) = &self.png {
+            let picture = report::ranking_png(&report::document(&run, &analysis))?;
+            write_file(file, &picture)?;
+        } else if self.json {
             say::json(&report::json(&run, &analysis))?;
         } else if self.markdown {
             say::result(&report::markdown(&run, &analysis))?;
@@ -97,7 +103,8 @@ impl ReportArgs {
 
     /// Merged runs of many hosts.
     fn fleet(&self, file: &Path) -> anyhow::Result<Exit> {
-        if self.serve || self.csv || self.events.is_some() || self.second.is_some() {
+        let other = self.serve || self.csv || self.png.is_some() || self.events.is_some();
+        if other || self.second.is_some() {
             return Err(Usage(
                 "merged runs are shown in the terminal, with --markdown, --json or --html FILE"
                     .to_owned(),
@@ -110,7 +117,7 @@ impl ReportArgs {
         } else if self.markdown {
             say::result(&report::fleet_markdown(&fleet))?;
         } else if let Some(to) = &self.html {
-            write_page(to, &report::fleet_html(&fleet))?;
+            write_file(to, report::fleet_html(&fleet).as_bytes())?;
         } else {
             say::result(&report::fleet(&fleet, crate::WIDTH))?;
         }
@@ -136,7 +143,7 @@ impl ReportArgs {
             .map(|((run, logs), analysis)| PageRun { run, analysis, logs })
             .collect();
         let html = report::html(&pages)?;
-        write_page(file, &html)
+        write_file(file, html.as_bytes())
     }
 
     fn draw(&self, store: &Store, run: &Run, wanted: &str) -> anyhow::Result<()> {
@@ -154,11 +161,11 @@ impl ReportArgs {
 }
 
 /// To a file, or to stdout.
-fn write_page(file: &Path, html: &str) -> anyhow::Result<()> {
+fn write_file(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     if file == Path::new("-") {
-        return say::result(html);
+        return say::bytes(content);
     }
-    std::fs::write(file, html).with_context(|| format!("cannot write {}", file.display()))?;
+    std::fs::write(file, content).with_context(|| format!("cannot write {}", file.display()))?;
     say::note(&format!("wrote {}", file.display()));
     Ok(())
 }
