@@ -15,7 +15,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -55,6 +55,9 @@ pub struct Changes {
     journal: Journal,
     // The settings of each device before our first change to it, until they are restored.
     before: BTreeMap<DeviceNumber, Snapshot>,
+    // The values that the journal says each setting may have from us, until its device is restored. To announce one
+    // again would tell undo nothing, and a comparison sets the same few for hours.
+    announced: BTreeMap<DeviceNumber, BTreeSet<(Setting, String)>>,
     expected: BTreeMap<(DeviceNumber, Setting), String>,
     finished: bool,
 }
@@ -72,6 +75,7 @@ impl Changes {
             host: host.clone(),
             journal,
             before: BTreeMap::new(),
+            announced: BTreeMap::new(),
             expected: BTreeMap::new(),
             finished: false,
         })
@@ -106,13 +110,17 @@ impl Changes {
         };
         if before != wanted {
             let snapshot = self.snapshot(&folder, &device)?;
-            self.journal.append(Event::Change(Change {
-                device,
-                what: setting.clone(),
-                before,
-                after: wanted.clone(),
-                original: snapshot.values.get(setting).cloned(),
-            }))?;
+            let value = (setting.clone(), wanted.clone());
+            if !self.announced.get(&number).is_some_and(|known| known.contains(&value)) {
+                self.journal.append(Event::Change(Change {
+                    device,
+                    what: setting.clone(),
+                    before,
+                    after: wanted.clone(),
+                    original: snapshot.values.get(setting).cloned(),
+                }))?;
+                self.announced.entry(number).or_default().insert(value);
+            }
             applied.took = folder.write(setting, &wanted)?;
         }
         if *setting == Setting::Scheduler && applied.took != wanted {
@@ -181,6 +189,7 @@ impl Changes {
         if steps.iter().all(|step| step.outcome.is_right()) {
             self.journal.append(Event::Restored { device: number })?;
             self.before.remove(&number);
+            self.announced.remove(&number);
         }
         Ok(steps)
     }

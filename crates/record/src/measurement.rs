@@ -157,7 +157,8 @@ impl Measurement {
 
     /// What estimates and verdicts are made of, in as little memory as it takes: no series, counters or
     /// events, and histograms packed.
-    pub fn for_verdicts(self) -> Measurement {
+    pub fn for_verdicts(mut self) -> Measurement {
+        self.warnings.shrink_to_fit();
         Measurement {
             job: self.job.packed(),
             transactions: self.transactions.map(Transactions::packed),

@@ -39,6 +39,28 @@ fn everything_that_was_set_is_put_back() {
     assert!(pending(&machine.state()).unwrap().is_empty());
 }
 
+/// A comparison sets the same few values for hours.
+#[test]
+fn values_that_the_journal_has_add_nothing_to_it() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let before = all(&machine.host, device);
+    let mut changes = Changes::begin_in(&machine.host, &machine.state(), "test").unwrap();
+    let alternate = |changes: &mut Changes| {
+        for scheduler in ["bfq", "none", "mq-deadline", "none"] {
+            changes.set(device, &Setting::Scheduler, scheduler).unwrap();
+        }
+        std::fs::metadata(changes.journal()).unwrap().len()
+    };
+    let once = alternate(&mut changes);
+    assert_eq!(alternate(&mut changes), once);
+    changes.restore(device).unwrap();
+    let restored = std::fs::metadata(changes.journal()).unwrap().len();
+    assert!(alternate(&mut changes) > restored, "after that they are changes again");
+    assert!(changes.finish().unwrap().is_complete());
+    assert_eq!(all(&machine.host, device), before);
+}
+
 /// What others move is put back although nobody set it: mq-deadline's async_depth, which nr_requests
 /// rescales, and read-ahead, which the queue's limits may raise.
 #[test]
