@@ -137,8 +137,13 @@ pub enum Evidence {
         /// Its throughput over the baseline's.
         throughput: f64,
     },
-    /// A trap of the host: `rotational-flag`.
-    FlagIsWrong,
+    /// Random reads that the device cannot make if `queue/rotational` is right.
+    FlagIsWrong {
+        /// What the flag says.
+        rotates: bool,
+        /// Half of the reads took no longer, in microseconds.
+        median_us: f64,
+    },
     /// Throughput in the last third of the rounds over the first.
     RoundsDiffer {
         /// The change, as a share of the first.

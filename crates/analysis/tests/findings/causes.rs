@@ -3,7 +3,7 @@
 use crate::runs::{cells, count, faster, raw, run, run_of, with};
 use analysis::{Analysis, Evidence, FindingKind, Layer, findings};
 use plan::{RawLevel, RawPlan};
-use record::{Caveat, ClientShare, Run};
+use record::{Caveat, ClientShare, Histogram, Run};
 use units::{Bytes, Nanos};
 
 fn levels(words: &[&str]) -> Vec<RawLevel> {
@@ -121,17 +121,34 @@ fn latency_trade() {
 
 #[test]
 fn rotational_flag() {
-    let run = |id: &str| {
-        let mut run = run("randread", |_, _, _| ());
-        run.environment.caveats.push(Caveat::Trap {
-            id: id.to_owned(),
-            title: String::new(),
-            evidence: String::new(),
+    let run = |claim: &str, latency: Nanos, clients: u32, change: &dyn Fn(&mut RawPlan)| {
+        let mut plan = raw("randread");
+        plan.job.clients = Some(clients);
+        change(&mut plan);
+        let mut run = run_of(plan, 5, |_, _, m| {
+            m.job.reads = std::mem::take(&mut m.job.writes);
+            m.job.reads.service = Histogram::from_buckets([(latency, m.job.reads.operations)]);
         });
+        run.environment.settings = vec![("rotational".to_owned(), claim.to_owned())];
         run
     };
-    assert_eq!(cells(&run("rotational-flag"), FindingKind::RotationalFlag), [0, 1]);
-    assert!(cells(&run("busy-host"), FindingKind::RotationalFlag).is_empty());
+    let same = |_: &mut RawPlan| ();
+    let (fast, slow) = (Nanos::from_micros(90), Nanos::from_millis(6));
+    let found = |run: &Run| cells(run, FindingKind::RotationalFlag);
+    assert_eq!(found(&run("1", fast, 8, &same)), [0, 1], "no disk is so fast");
+    assert!(found(&run("1", slow, 8, &same)).is_empty());
+    assert_eq!(found(&run("0", slow, 1, &same)), [0, 1], "flash is faster");
+    assert!(found(&run("0", fast, 1, &same)).is_empty());
+    assert!(found(&run("0", slow, 8, &same)).is_empty(), "they wait for each other");
+    let buffered = |plan: &mut RawPlan| plan.job.sync = Some("buffered".parse().unwrap());
+    assert!(found(&run("1", fast, 8, &buffered)).is_empty(), "the page cache answers");
+    let mut cached = run("1", fast, 8, &same);
+    cached.environment.caveats.push(Caveat::Trap {
+        id: "buffered-loop".to_owned(),
+        title: String::new(),
+        evidence: String::new(),
+    });
+    assert!(found(&cached).is_empty(), "the cache below the loop device answers");
 }
 
 #[test]

@@ -221,9 +221,12 @@ fn evidence(evidence: Evidence) -> String {
             "{:+.0} % throughput where nothing but wbt_lat_usec differs",
             change(throughput)
         ),
-        Evidence::FlagIsWrong => {
-            "the probe of the device and queue/rotational disagree (trap rotational-flag)"
-                .to_owned()
+        Evidence::FlagIsWrong { rotates, median_us } => {
+            let flag = u8::from(rotates);
+            let slower = if rotates { "a disk is slower" } else { "flash is faster" };
+            format!(
+                "queue/rotational is {flag}, and half of the random reads took no longer than {median_us:.0} µs: {slower}"
+            )
         }
         Evidence::RoundsDiffer { change } => format!(
             "throughput changes by {:+.0} % from the first third of the rounds to the last",
