@@ -254,7 +254,7 @@ impl FindingKind {
             FindingKind::ThrottledHost => throttled_host::find(run, analysis),
             FindingKind::Unsteady => unsteady::find(run, analysis),
             FindingKind::WritebackThrottled => writeback_throttled::find(run, analysis),
-            FindingKind::Unexplained => unexplained::find(analysis, others),
+            FindingKind::Unexplained => unexplained::find(run, analysis, others),
         };
         one.into_iter().collect()
     }

@@ -6,8 +6,8 @@ use plan::Mechanism;
 
 /// A change of the mean seek by more than this share is worth telling.
 const CHANGE: f64 = 0.25;
-/// The requests at the device are as many, within this factor: else the device's own order may be the
-/// cause.
+/// Where seeks are shorter, the requests at the device are no more than elsewhere by this factor: else the device's own
+/// order may be the cause.
 const DEPTH: f64 = 1.5;
 /// The shares of merged requests differ by less: else merging may be the cause.
 const MERGED: f64 = 0.05;
@@ -30,8 +30,12 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
             let merged = (share(&cell.summary) - share(&group.baseline)).abs() < MERGED;
             // A device that has more to choose from does its own sorting.
             let depth = |summary| counter(summary, &counters::SIM_DEPTH).unwrap_or(1.0);
-            let deep = (depth(&cell.summary) / depth(&group.baseline)).ln().abs() < DEPTH.ln();
-            if !explains || !merged || !deep {
+            let (shorter, longer) = match after < before {
+                true => (&cell.summary, &group.baseline),
+                false => (&group.baseline, &cell.summary),
+            };
+            let by_device = depth(shorter) > depth(longer) * DEPTH;
+            if !explains || !merged || by_device {
                 continue;
             }
             cells.push(cell.summary.cell);

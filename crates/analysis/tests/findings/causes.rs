@@ -225,6 +225,15 @@ fn sorting() {
     assert_eq!(cells(&seeks(4e7, 0.6), FindingKind::Sorting), [1]);
     assert!(cells(&seeks(2e6, 0.6), FindingKind::Sorting).is_empty(), "shorter ways cost nothing");
     assert!(cells(&seeks(9e6, 1.5), FindingKind::Sorting).is_empty());
+    let at_depth = |depth: f64| {
+        run("randread", move |cell, _, m| {
+            let counted = |seek, depth| [("sim.seek_sectors", seek), ("sim.depth", depth)];
+            count(cell, m, &counted(2e6, depth), &counted(1e7, 8.0));
+            faster(m, if cell == 1 { 1.5 } else { 1.0 });
+        })
+    };
+    assert_eq!(cells(&at_depth(1.0), FindingKind::Sorting), [1], "the device had nothing to sort");
+    assert!(cells(&at_depth(32.0), FindingKind::Sorting).is_empty(), "the device may have sorted");
 }
 
 #[test]
@@ -272,4 +281,18 @@ fn unexplained() {
         faster(m, if cell == 1 { 0.6 } else { 1.0 });
     });
     assert_eq!(cells(&alike, FindingKind::Unexplained), [1], "in both alike, it explains nothing");
+    let waiting = |factor: &str, words: &[&str]| {
+        let mut plan = raw("randread");
+        plan.factors = [(factor.to_owned(), levels(words))].into();
+        run_of(plan, 5, |cell, _, m| {
+            let name = counters::SIM_TIME_ASLEEP.id;
+            count(cell, m, &[(name, 5.0)], &[(name, 9.0)]);
+            faster(m, if cell == 1 { 1.5 } else { 1.0 });
+        })
+    };
+    let queues = waiting("nr_requests", &["64", "128"]);
+    assert_eq!(cells(&queues, FindingKind::NoFreeRequest), [0, 1]);
+    assert!(cells(&queues, FindingKind::Unexplained).is_empty(), "the queue's length is compared");
+    let schedulers = waiting("scheduler", &["none", "bfq"]);
+    assert_eq!(cells(&schedulers, FindingKind::Unexplained), [1], "the queue is the same");
 }
