@@ -1,6 +1,10 @@
 //! What a comparison comes to: which cell to take, or why to keep the baseline.
 
-use crate::{ComparedCell, Group, Metric, Verdict, findings::unsteady};
+use crate::{
+    ComparedCell, Group, Metric, Verdict,
+    findings::unsteady,
+    recommendation::{changes, is_worse},
+};
 use record::Run;
 use serde::Serialize;
 
@@ -66,12 +70,14 @@ impl Decision {
 
 /// What to do in a group. A cell is worth a change when it is better in throughput and not worse in
 /// latency, or better in latency and not worse in throughput; among several the one whose gain is
-/// largest at the near end of its interval. A cell that can lose what the baseline cannot is none of
+/// largest at the near end of its interval, or the one with the fewest changes of those that cannot be told apart from
+/// it. A cell that can lose what the baseline cannot is none of
 /// them: whether its gain is worth that is not for figures to say. Where trials had not settled by more than
 /// the gain, longer ones could say the opposite, and the baseline is kept.
 pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
-    let found = best(group, &durable);
+    let found = best(group, &durable)
+        .map(|(cell, metric)| (simplest(run, group, cell, metric, &durable), metric));
     let risky = best(group, &|cell| !durable(cell)).filter(|(cell, metric)| match found {
         // What is no better than what can be had without the risk needs no word.
         Some((other, in_metric)) => {
@@ -103,20 +109,49 @@ fn best<'a>(
     group: &'a Group,
     among: &dyn Fn(&ComparedCell) -> bool,
 ) -> Option<(&'a ComparedCell, Metric)> {
-    let better_in = |wanted: Metric, other: Metric| {
-        group
-            .cells
-            .iter()
-            .filter(|cell| {
-                among(cell)
-                    && verdict(cell, wanted) == Verdict::Better
-                    && verdict(cell, other) != Verdict::Worse
-            })
+    let better_in = |wanted: Metric| {
+        worth_a_change(group, wanted, among)
             .max_by(|a, b| sure_gain(a, wanted).total_cmp(&sure_gain(b, wanted)))
             .map(|cell| (cell, wanted))
     };
-    better_in(Metric::Throughput, Metric::P99)
-        .or_else(|| better_in(Metric::P99, Metric::Throughput))
+    better_in(Metric::Throughput).or_else(|| better_in(Metric::P99))
+}
+
+/// The cells among some that are better in a figure and not worse in the other.
+fn worth_a_change<'a>(
+    group: &'a Group,
+    wanted: Metric,
+    among: &dyn Fn(&ComparedCell) -> bool,
+) -> impl Iterator<Item = &'a ComparedCell> {
+    let other = if wanted == Metric::P99 { Metric::Throughput } else { Metric::P99 };
+    group.cells.iter().filter(move |cell| {
+        among(cell)
+            && verdict(cell, wanted) == Verdict::Better
+            && verdict(cell, other) != Verdict::Worse
+    })
+}
+
+/// The one with the fewest changes among the best and those that cannot be told apart from it.
+fn simplest<'a>(
+    run: &Run,
+    group: &'a Group,
+    best: &'a ComparedCell,
+    metric: Metric,
+    among: &dyn Fn(&ComparedCell) -> bool,
+) -> &'a ComparedCell {
+    let count = |cell: &ComparedCell| changes(run, cell.summary.cell).len();
+    let (most, best_cell) = (count(best), best.summary.cell);
+    let alike = |cell: &&ComparedCell| {
+        let worse = |metric| is_worse(run, metric, cell.summary.cell, best_cell);
+        count(cell) < most && !worse(Metric::Throughput) && !worse(Metric::P99)
+    };
+    worth_a_change(group, metric, among)
+        .filter(alike)
+        .min_by(|a, b| {
+            let gain = |cell| sure_gain(cell, metric);
+            count(a).cmp(&count(b)).then(gain(b).total_cmp(&gain(a)))
+        })
+        .unwrap_or(best)
 }
 
 fn verdict(cell: &ComparedCell, metric: Metric) -> Verdict {

@@ -310,6 +310,13 @@ fn tied(
         .collect()
 }
 
+/// Whether a cell is shown to be worse than another of its group.
+pub(crate) fn is_worse(run: &Run, metric: Metric, cell: usize, than: usize) -> bool {
+    // Of each pair alone: a wider interval would call more of them alike.
+    compare(metric, &paired(run, metric, cell, than), Correction::ALONE, run.plan.margin)
+        .is_some_and(|found| found.verdict == Verdict::Worse)
+}
+
 /// Whether `other` is shown to be worse than `best` under a condition that counts: in the figure that
 /// is wanted, or in latency or throughput where no limit says how much of it may be paid.
 fn is_distinguished(
@@ -321,12 +328,10 @@ fn is_distinguished(
 ) -> bool {
     let figures = std::iter::once(metric).chain(weighing.guards(metric));
     figures.into_iter().any(|metric| {
-        weighing.counted.iter().any(|group| {
-            let logs = paired(run, metric, other.cell(*group), best.cell(*group));
-            // Of each pair alone: a wider interval would call more of them alike.
-            compare(metric, &logs, Correction::ALONE, run.plan.margin)
-                .is_some_and(|found| found.verdict == Verdict::Worse)
-        })
+        weighing
+            .counted
+            .iter()
+            .any(|group| is_worse(run, metric, other.cell(*group), best.cell(*group)))
     })
 }
 

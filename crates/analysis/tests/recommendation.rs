@@ -178,6 +178,8 @@ fn of_what_cannot_be_told_apart_the_simplest_is_taken() {
         let run = run(&factors, &truth, 0.02, seed);
         let label = taken(&run, &Wish::default()).unwrap();
         assert!(label.contains("kyber"), "seed {seed}: {label}");
+        let verdict = decide(&run, &Analysis::of(&run).groups[0]).cell;
+        assert_eq!(run.plan.cells[verdict].label(&run.plan.factors), label, "seed {seed}");
         simplest += u32::from(label == "kyber, queue 256");
     }
     // Three cells alike: each pair misses at 5 %.
