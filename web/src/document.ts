@@ -23,7 +23,7 @@ export interface Pages {
  */
 export interface Document {
   /**
-   * What to do, a paragraph for each condition.
+   * What to do, in sentences: one for all conditions whose answers are alike.
    */
   answer: string[];
   /**

@@ -34,6 +34,7 @@ mod recommendation;
 mod residuals;
 mod run_diff;
 mod sessions;
+mod shared_decision;
 mod summary;
 mod transactions;
 
@@ -65,6 +66,7 @@ pub use sessions::{
     SessionAnalysis, SessionCell, SessionComparison, SessionFloor, SessionGroup, SessionLevel,
     SessionSummary,
 };
+pub use shared_decision::{FactorLevels, SharedDecision, shared_decisions};
 pub use summary::{
     Analysis, BackgroundSummary, CellSummary, ComparedCell, Group, LatencySummary, LostTrial,
 };

@@ -10,7 +10,7 @@ mod published;
 mod together;
 
 use crate::{imported, sentences, terminal, words};
-use analysis::{Analysis, FindingKind, RunDiff, decide, findings};
+use analysis::{Analysis, FindingKind, RunDiff, findings};
 pub(crate) use cells::{Cell, Comparison, Condition};
 use course::{Course, Requests, TrialPoint};
 use published::Published;
@@ -56,7 +56,7 @@ pub struct Document {
     pub margin: f64,
     /// What is counted as throughput: `operations` or `transactions`.
     pub unit: String,
-    /// What to do, a paragraph for each condition.
+    /// What to do, in sentences: one for all conditions whose answers are alike.
     pub answer: Vec<String>,
     /// The factors that vary.
     pub factors: Vec<Factor>,
@@ -164,7 +164,7 @@ pub fn document(run: &Run, analysis: &Analysis) -> Document {
         },
         margin: run.plan.margin,
         unit: if transactions { "transactions" } else { "operations" }.to_owned(),
-        answer: analysis.groups.iter().map(|group| answer(run, group)).collect(),
+        answer: sentences::answers(run, analysis).iter().map(|it| it.sentence()).collect(),
         factors: factors(run),
         conditions: cells::conditions(run, analysis),
         findings: shown
@@ -199,17 +199,6 @@ impl Document {
     pub fn with_requests(self, logs: &[(usize, EventLog)]) -> Document {
         let requests = logs.iter().map(|(cell, log)| course::requests(*cell, log)).collect();
         Document { requests, ..self }
-    }
-}
-
-fn answer(run: &Run, group: &analysis::Group) -> String {
-    let decision = match run.environment.world {
-        WorldKind::Imported => sentences::imported_verdict(group),
-        _ => sentences::decision(group, &decide(run, group)),
-    };
-    match group.condition.is_empty() {
-        true => decision,
-        false => format!("With {}: {decision}", group.condition),
     }
 }
 

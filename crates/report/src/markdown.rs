@@ -3,7 +3,7 @@
 use crate::{
     Align, Table, imported, published, sentences, sessions, terminal, transactions, words,
 };
-use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, decide, findings};
+use analysis::{Analysis, CellSummary, Group, Metric, SessionAnalysis, findings};
 use counters::Counter;
 use record::{Run, WorldKind};
 use std::fmt::Write;
@@ -89,16 +89,14 @@ fn session(run: &Run, analysis: &Analysis, title: &str) -> String {
     for caveat in &environment.caveats {
         let _ = writeln!(out, "- beware: {}", sentences::caveat(caveat));
     }
+    let _ = writeln!(out, "\n## Verdict\n");
+    for answer in sentences::answers(run, analysis) {
+        let _ = writeln!(out, "**{}**\n", answer.sentence());
+    }
     for group in &analysis.groups {
-        let title = match group.condition.as_str() {
-            "" => "Verdict",
-            condition => condition,
-        };
-        let _ = writeln!(
-            out,
-            "\n## {title}\n\n**{}**\n",
-            sentences::decision(group, &decide(run, group))
-        );
+        if !group.condition.is_empty() {
+            let _ = writeln!(out, "\n## {}\n", group.condition);
+        }
         out.push_str(&terminal::figures(group, true).markdown());
         if !group.cells.is_empty() {
             out.push('\n');

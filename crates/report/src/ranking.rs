@@ -102,23 +102,16 @@ fn laid_out<'a>(document: &'a Document, fonts: &Fonts) -> (Vec<(Part<'a>, f32)>,
         let text = format!("Not drawn: {left_out} of {} conditions.", document.conditions.len());
         paragraph(&mut parts, &mut y, &text, NOTE, 1);
     }
-    paragraph(&mut parts, &mut y, &legend(document), NOTE, 3);
+    paragraph(&mut parts, &mut y, &legend(document), NOTE, 4);
     (parts, y + MARGIN)
 }
 
 /// What shades and lines mean.
 fn legend(document: &Document) -> String {
-    let floors = document.conditions.iter().filter_map(|it| it.noise.get(THROUGHPUT)?.detectable);
-    let floor = match floors.fold(f64::NAN, f64::max) {
-        most if most.is_finite() => format!(
-            " The baseline against itself would show {} in throughput four times in five.",
-            words::share(most)
-        ),
-        _ => String::new(),
-    };
     format!(
-        "Lines are intervals at 95 % for all cells together; grey is too little for a cell's trials to tell \
-         from no difference; within the dashed lines, ±{}, is the same.{floor}",
+        "Lines are intervals at 95 % for all cells together. Grey is too little for a cell's trials to tell \
+         from no difference; at the baseline, the least difference that its two trials a round would show \
+         four times in five. Within the dashed lines, ±{}, is the same.",
         words::share(document.margin)
     )
 }
@@ -211,6 +204,19 @@ impl<'a> Panel<'a> {
         (logs.fold(0.02f64.max(self.margin.ln_1p()), f64::max) * 1.1).min(100f64.ln())
     }
 
+    /// What a cell's trials cannot tell from no difference: half the width of its own interval. Of the
+    /// baseline its noise floor. As the logarithm of a ratio.
+    fn bound(&self, cell: &Cell) -> Option<f64> {
+        if cell.index == self.condition.baseline {
+            return Some(self.condition.noise.get(self.metric)?.detectable?.ln_1p());
+        }
+        let it = cell.comparisons.get(self.metric)?;
+        match (it.low, it.high) {
+            (Some(low), Some(high)) if low > 0.0 => Some((high / low).ln() / 2.0),
+            _ => Some(f64::INFINITY),
+        }
+    }
+
     fn draw(&self, paper: &mut Paper<'_>, fonts: &Fonts, top: f32) {
         let heading = fonts.cut(&self.heading, HEADING, WIDTH - 2.0 * MARGIN);
         paper.text((MARGIN, top + 18.0), &heading, HEADING);
@@ -222,10 +228,7 @@ impl<'a> Panel<'a> {
         let first = top + 52.0;
         let rows = self.rows.len() as f32 * ROW;
         for (place, cell) in self.rows.iter().enumerate() {
-            let half = match cell.comparisons.get(self.metric) {
-                Some(it) => bound(it),
-                None => continue,
-            };
+            let Some(half) = self.bound(cell) else { continue };
             let y = first + place as f32 * ROW + 2.0;
             paper.rect((x(-half), y), (x(half) - x(-half), ROW - 4.0), BAND);
         }
@@ -296,14 +299,6 @@ impl<'a> Panel<'a> {
             _ => cell.throughput.map(|it| format!("{}/s", words::count(it.mean))),
         };
         figure.unwrap_or_else(|| "–".to_owned())
-    }
-}
-
-/// Half the width of a comparison's own interval: a change that is larger is told from none.
-fn bound(it: &Comparison) -> f64 {
-    match (it.low, it.high) {
-        (Some(low), Some(high)) if low > 0.0 => (high / low).ln() / 2.0,
-        _ => f64::INFINITY,
     }
 }
 

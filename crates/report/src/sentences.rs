@@ -19,7 +19,7 @@ mod warning;
 
 pub use atomic_write::atomic_write;
 pub(crate) use caveat::caveat;
-pub(crate) use decision::decision;
+pub(crate) use decision::{answers, decision};
 pub(crate) use doubt::doubt;
 pub use event::event;
 pub(crate) use finding::finding;

@@ -2,7 +2,7 @@
 
 use crate::{Align, Table, imported, published, sentences, sessions, transactions, words};
 use analysis::{
-    Analysis, CellSummary, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis, decide, findings,
+    Analysis, CellSummary, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis, findings,
 };
 use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
@@ -103,13 +103,8 @@ fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
         let _ = writeln!(out, "\n{}", words::wrap(&format!("Warning: {warning}"), width, 2));
     }
     out.push('\n');
-    for group in &analysis.groups {
-        let decision = sentences::decision(group, &decide(run, group));
-        let text = match group.condition.is_empty() {
-            true => format!("Verdict: {decision}"),
-            false => format!("Verdict with {}: {decision}", group.condition),
-        };
-        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    for answer in sentences::answers(run, analysis) {
+        let _ = writeln!(out, "{}", words::wrap(&answer.after("Verdict"), width, 2));
     }
     if run.state != RunState::Done {
         let text = format!("The run is not complete: spindle resume {} goes on.", run.name);

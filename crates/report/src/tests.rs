@@ -180,6 +180,36 @@ fn keeping_what_one_has_is_an_answer() {
 }
 
 #[test]
+fn conditions_with_the_same_answer_are_told_once_in_every_form() {
+    let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut run = run(&[1, 4, 16, 64]);
+    let forms = |run: &Run| {
+        let analysis = Analysis::of(run);
+        let answer = document(run, &analysis).answer;
+        assert!(answer.iter().all(|it| markdown(run, &analysis).contains(it)), "{answer:?}");
+        (answer, flat(terminal(run, &analysis, 80)))
+    };
+    let (answer, text) = forms(&run);
+    let words = "under all 4 conditions: scheduler none is better than scheduler mq-deadline: \
+                 throughput +20.0 % to +20.2 % (+";
+    assert!(answer.len() == 1 && answer[0].starts_with(&format!("U{}", &words[1..])), "{answer:?}");
+    assert!(text.contains(&format!("Verdict {words}")), "{text}");
+
+    // With 64 clients the same scheduler gains nothing.
+    for trial in &mut run.trials {
+        let cell = &run.plan.cells[trial.id.cell];
+        let is = |factor: &Factor, level: &str| cell.level(factor).is_some_and(|it| it.0 == level);
+        if is(&Factor::Clients, "64") && is(&Factor::Scheduler, "none") {
+            *trial = self::trial(trial.id.round, trial.id.cell, 0, 9_000.0, 6.0);
+        }
+    }
+    let (answer, text) = forms(&run);
+    assert_eq!(answer.len(), 2, "{answer:?}");
+    assert!(answer[0].starts_with("With 1 to 16 clients: scheduler none is better"), "{answer:?}");
+    assert!(text.contains("Verdict with 64 clients: Keep scheduler mq-deadline"), "{text}");
+}
+
+#[test]
 fn the_background_job_is_in_every_form() {
     let mut run = run(&[]);
     for trial in &mut run.trials {

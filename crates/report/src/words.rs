@@ -49,15 +49,28 @@ pub(crate) fn change(comparison: &Comparison) -> String {
 
 /// The same of a ratio and the ends of its interval.
 pub(crate) fn change_within(ratio: f64, low: f64, high: f64) -> String {
-    let bound = |ratio: f64| {
-        let change = (ratio - 1.0) * 100.0;
-        match change.abs() {
-            _ if !change.is_finite() || change > 9999.0 => "any".to_owned(),
-            size if size < 9.95 => format!("{change:+.1}"),
-            _ => format!("{change:+.0}"),
-        }
-    };
-    format!("{} ({}..{})", percent(ratio), bound(low), bound(high))
+    format!("{} ({}..{})", percent(ratio), end(low), end(high))
+}
+
+/// Of several, from the least to the most, and the ends of all intervals: `+5.3 % to +9.9 % (+2.0..+12)`.
+pub(crate) fn changes(comparisons: &[&Comparison]) -> String {
+    let least =
+        |of: fn(&Comparison) -> f64| comparisons.iter().map(|it| of(it)).fold(f64::NAN, f64::min);
+    let most =
+        |of: fn(&Comparison) -> f64| comparisons.iter().map(|it| of(it)).fold(f64::NAN, f64::max);
+    let (first, last) = (percent(least(|it| it.ratio)), percent(most(|it| it.ratio)));
+    let range = if first == last { first } else { format!("{first} to {last}") };
+    format!("{range} ({}..{})", end(least(|it| it.low)), end(most(|it| it.high)))
+}
+
+/// The end of an interval, as a change in percent.
+fn end(ratio: f64) -> String {
+    let change = (ratio - 1.0) * 100.0;
+    match change.abs() {
+        _ if !change.is_finite() || change > 9999.0 => "any".to_owned(),
+        size if size < 9.95 => format!("{change:+.1}"),
+        _ => format!("{change:+.0}"),
+    }
 }
 
 /// The verdict's word, the same in tables, sentences and documents.

@@ -2,67 +2,182 @@
 
 use super::loss::losses;
 use crate::words;
-use analysis::{Choice, Decision, Group, KeepReason, LessDurable, Metric};
+use analysis::{
+    Analysis, Choice, ComparedCell, Comparison, Decision, FactorLevels, Group, KeepReason,
+    LessDurable, Metric, shared_decisions,
+};
+use plan::{Cell, Factor};
+use record::{Run, WorldKind};
+
+/// What to do: the conditions, or nothing where there is only one, and the decision.
+pub(crate) struct Answer {
+    conditions: String,
+    decision: String,
+}
+
+impl Answer {
+    /// Behind a word for it: `Verdict with 8 clients: …`.
+    pub fn after(&self, word: &str) -> String {
+        match self.conditions.as_str() {
+            "" => format!("{word}: {}", self.decision),
+            conditions => format!("{word} {conditions}: {}", self.decision),
+        }
+    }
+
+    /// As a sentence of its own: `With 8 clients: …`.
+    pub fn sentence(&self) -> String {
+        let Some(first) = self.conditions.chars().next() else { return self.decision.clone() };
+        let rest = &self.conditions[first.len_utf8()..];
+        format!("{}{rest}: {}", first.to_uppercase(), self.decision)
+    }
+}
+
+/// The answers of a run. Conditions under which they are alike but for their figures have one.
+pub(crate) fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let groups = &analysis.groups;
+    if run.environment.world == WorldKind::Imported {
+        let of = |group: &Group| Answer {
+            conditions: match group.condition.as_str() {
+                "" => String::new(),
+                condition => format!("with {condition}"),
+            },
+            decision: super::imported_verdict(group),
+        };
+        return groups.iter().map(of).collect();
+    }
+    let shared = shared_decisions(run, analysis);
+    let answer = |it: &analysis::SharedDecision| {
+        let decisions: Vec<(&Group, &Decision)> =
+            it.decisions.iter().map(|(place, decision)| (&groups[*place], decision)).collect();
+        let conditions = match (decisions.as_slice(), groups.len()) {
+            (_, 1) => String::new(),
+            ([(group, _)], _) => format!("with {}", group.condition),
+            (all, 2) if all.len() == 2 => "under both conditions".to_owned(),
+            (all, count) if all.len() == count => format!("under all {count} conditions"),
+            _ => it.combinations.iter().map(combination).collect::<Vec<_>>().join("; or "),
+        };
+        Answer { conditions, decision: decided(&decisions) }
+    };
+    shared.iter().map(answer).collect()
+}
+
+/// Conditions by their levels: `with 1 to 16 clients, depth 1 or 16`.
+fn combination(levels: &Vec<FactorLevels>) -> String {
+    let words: Vec<String> = levels.iter().map(factor_levels).collect();
+    format!("with {}", words.join(", "))
+}
+
+fn factor_levels(it: &FactorLevels) -> String {
+    let label = |level: &plan::Level| {
+        let levels = [(it.factor.clone(), level.clone())].into();
+        Cell { levels, baseline: None }.label(std::slice::from_ref(&it.factor))
+    };
+    let names: Vec<String> = match it.factor {
+        // Their labels are numbers between words that are always the same.
+        Factor::Clients | Factor::Depth if it.levels.len() > 1 => {
+            it.levels.iter().map(|level| level.0.clone()).collect()
+        }
+        _ => return listed(&it.levels.iter().map(label).collect::<Vec<_>>()),
+    };
+    let numbers = match names.as_slice() {
+        [first, _, .., last] if it.unbroken => format!("{first} to {last}"),
+        names => listed(names),
+    };
+    match it.factor {
+        Factor::Depth => format!("depth {numbers}"),
+        _ => format!("{numbers} clients"),
+    }
+}
+
+/// `a, b or c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
 
 /// A decision in a sentence; in another, what is faster and can lose more.
 pub(crate) fn decision(group: &Group, decision: &Decision) -> String {
-    let choice = choice(group, decision);
-    let risk = decision.less_durable.and_then(|less| risk(group, less));
+    decided(&[(group, decision)])
+}
+
+/// The same of decisions that differ in figures alone.
+fn decided(alike: &[(&Group, &Decision)]) -> String {
+    let Some((group, decision)) = alike.first() else { return String::new() };
+    let choice = match decision.choice {
+        Choice::Take(metric) => take(alike, metric),
+        Choice::Keep(reason) => keep(&group.baseline.phrase, reason),
+    };
+    let risk = decision.less_durable.and_then(|less| risk(alike, less));
     risk.map_or(choice.clone(), |risk| format!("{choice} {risk}"))
 }
 
-fn risk(group: &Group, less: LessDurable) -> Option<String> {
-    let cell = group.cells.iter().find(|cell| cell.summary.cell == less.cell)?;
-    let change = cell.comparison(less.metric).map(words::change).unwrap_or_default();
-    let (phrase, name) = (&cell.summary.phrase, words::metric_name(less.metric));
-    let lost = losses(&cell.summary.losses).join("; or ");
+fn cell(group: &Group, wanted: usize) -> Option<&ComparedCell> {
+    group.cells.iter().find(|cell| cell.summary.cell == wanted)
+}
+
+fn risk(alike: &[(&Group, &Decision)], less: LessDurable) -> Option<String> {
+    let (group, _) = alike.first()?;
+    let risky = &cell(group, less.cell)?.summary;
+    let comparisons: Vec<&Comparison> = alike
+        .iter()
+        .filter_map(|(group, decision)| {
+            let less = decision.less_durable?;
+            cell(group, less.cell)?.comparison(less.metric)
+        })
+        .collect();
+    let (phrase, name) = (&risky.phrase, words::metric_name(less.metric));
+    let change = words::changes(&comparisons);
+    let lost = losses(&risky.losses).join("; or ");
     Some(format!(
         "{phrase} is better ({name} {change}) and can lose {lost}. It is no recommendation: take it only \
          if you can afford that loss."
     ))
 }
 
-fn choice(group: &Group, decision: &Decision) -> String {
-    let baseline = &group.baseline.phrase;
-    match decision.choice {
-        Choice::Take(metric) => take(group, decision, metric),
-        Choice::Keep(KeepReason::NothingToCompare) => {
+fn keep(baseline: &str, reason: KeepReason) -> String {
+    match reason {
+        KeepReason::NothingToCompare => {
             format!("There is nothing to compare {baseline} with.")
         }
-        Choice::Keep(KeepReason::NoBaseline) => {
+        KeepReason::NoBaseline => {
             format!("Nothing can be said: no trial of {baseline} counts.")
         }
-        Choice::Keep(KeepReason::NoDifference) => {
+        KeepReason::NoDifference => {
             format!("Keep {baseline}: throughput is the same.")
         }
-        Choice::Keep(KeepReason::Traded) => format!(
+        KeepReason::Traded => format!(
             "Keep {baseline}, unless throughput is worth a longer tail to you: what is better in \
              throughput is worse in p99 latency."
         ),
-        Choice::Keep(KeepReason::Open) => format!(
+        KeepReason::Open => format!(
             "Keep {baseline}: nothing is shown to be better; more rounds could settle what is open."
         ),
-        Choice::Keep(KeepReason::LessDurable) => {
+        KeepReason::LessDurable => {
             format!("Keep {baseline}: what is better can lose what {baseline} cannot.")
         }
-        Choice::Keep(KeepReason::Unsteady) => format!(
+        KeepReason::Unsteady => format!(
             "Keep {baseline}: what is better is so by less than throughput changed within the trials; \
              measure longer (--warmup, --measure)."
         ),
-        Choice::Keep(KeepReason::NothingBetter) => format!("Keep {baseline}: nothing is better."),
+        KeepReason::NothingBetter => format!("Keep {baseline}: nothing is better."),
     }
 }
 
-fn take(group: &Group, decision: &Decision, metric: Metric) -> String {
+fn take(alike: &[(&Group, &Decision)], metric: Metric) -> String {
+    let Some((group, decision)) = alike.first() else { return String::new() };
+    let Some(taken) = cell(group, decision.cell) else { return String::new() };
     let baseline = &group.baseline.phrase;
-    let Some(cell) = group.cells.iter().find(|cell| cell.summary.cell == decision.cell) else {
-        return String::new();
-    };
-    let change = cell.comparison(metric).map(words::change).unwrap_or_default();
+    let comparisons: Vec<&Comparison> = alike
+        .iter()
+        .filter_map(|(group, decision)| cell(group, decision.cell)?.comparison(metric))
+        .collect();
     let other = if metric == Metric::Throughput { Metric::P99 } else { Metric::Throughput };
-    let aside = cell.comparison(other).map_or(String::new(), |comparison| {
+    let aside = taken.comparison(other).map_or(String::new(), |comparison| {
         format!("; {} {}", words::metric_name(other), words::verdict_word(comparison.verdict))
     });
-    let (label, name) = (&cell.summary.phrase, words::metric_name(metric));
-    format!("{label} is better than {baseline}: {name} {change}{aside}.")
+    let (label, name) = (&taken.summary.phrase, words::metric_name(metric));
+    format!("{label} is better than {baseline}: {name} {}{aside}.", words::changes(&comparisons))
 }
