@@ -2,7 +2,7 @@
 
 import type { Cell, Comparison, Document, Pages } from "./document.js";
 
-export type { Cell, Comparison, Condition, Document, Pages, Requests, Together } from "./document.js";
+export type { Cell, Condition, Document, Pages, Requests, Together } from "./document.js";
 
 /** The form that this page reads; see docs/reference/report.schema.json. */
 export const SCHEMA = 1;

@@ -57,6 +57,14 @@ function themeButton(): HTMLButtonElement {
   return it;
 }
 
+/** What was measured: the device, and the target where the device does not name it. */
+function where(run: Document): string {
+  const named = new Map(run.environment as [string, string][]);
+  const [target, device] = [named.get("target") ?? "", named.get("device") ?? ""];
+  const both = !target || device.includes(target) ? device : device ? `${target}: ${device}` : target;
+  return `${both} (${run.world})`;
+}
+
 function show(pages: Pages): void {
   const run = pages.documents[0] as Document;
   const other = pages.documents[1];
@@ -70,6 +78,7 @@ function show(pages: Pages): void {
       {},
       h("p", { class: "name" }, "Spindle"),
       h("h1", {}, other ? `${run.name} and ${other.name}` : run.name),
+      ...pages.documents.map((it) => h("p", { class: "about" }, where(it))),
       h("p", { class: "about" }, `${run.started}; ${run.workload}; ${run.timing}`),
       h("nav", { "aria-label": "Sections" }, h("ul", {}, ...all.map((section) => h("li", {}, h("a", { href: `#${section.id}` }, section.short))), h("li", {}, themeButton()))),
     ),

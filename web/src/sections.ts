@@ -4,7 +4,7 @@ import { diverging } from "./colors.js";
 import { type Cell, type Condition, type Document, METRICS, type Metric, comparison, figure as figureOf, fullName, metricName } from "./data.js";
 import { button, choice, copy, h } from "./dom.js";
 import { change, count, share, time, withUnit } from "./format.js";
-import { intervals, table as intervalTable } from "./charts/intervals.js";
+import { intervals, meaning, table as intervalTable } from "./charts/intervals.js";
 import { decimate, lines } from "./charts/lines.js";
 import { legend, points } from "./charts/points.js";
 import { seeks } from "./charts/seeks.js";
@@ -70,7 +70,7 @@ export function ranking(run: Document): Section {
     title: compared ? `${settled} of ${all} differences in throughput are settled` : "What each cell did",
     content: () => {
       if (!compared) return [plain(figures(run, run.cells, ""))];
-      return run.conditions.flatMap((condition, place) => {
+      const panels = run.conditions.flatMap((condition, place) => {
         const cells = cellsOf(run, place);
         const shown = METRICS.filter((metric) => cells.some((cell) => comparison(cell, metric)));
         // Where there is one condition, a figure's name is the heading below the section's.
@@ -83,6 +83,7 @@ export function ranking(run: Document): Section {
           ]),
         ];
       });
+      return [h("p", { class: "note" }, meaning(run)), ...panels];
     },
   };
 }

@@ -1,5 +1,6 @@
-// Cells in order of a figure: each one's difference from the baseline with its interval, over the band in
-// which differences cannot be told from noise.
+// Cells in order of a figure: each one's difference from the baseline with its interval, and behind it in grey
+// what the verdict on it goes by: differences that its own trials cannot tell from none. The program draws the same
+// picture for chats (crates/report/src/ranking.rs).
 
 import { type Cell, type Condition, type Document, type Metric, comparison, figure as figureOf, metricName } from "../data.js";
 import { s } from "../dom.js";
@@ -7,10 +8,10 @@ import { change, count, share, time } from "../format.js";
 import { type Table, figure } from "../table.js";
 
 const WIDTH = 760;
-const NAMES = 210;
-const WORDS = 100;
+const NAMES = 200;
+const WORDS = 140;
 const ROW = 26;
-const HEAD = 40;
+const HEAD = 26;
 
 /** Cells from the best to the worst; the baseline where it stands. */
 export function ranked(cells: Cell[], condition: Condition, metric: Metric): Cell[] {
@@ -23,14 +24,13 @@ export function ranked(cells: Cell[], condition: Condition, metric: Metric): Cel
 /** The chart of one condition. */
 export function intervals(run: Document, condition: Condition, cells: Cell[], metric: Metric): SVGElement {
   const rows = ranked(cells, condition, metric);
-  const band = condition.noise[metric]?.detectable ?? null;
   const logs = rows.flatMap((cell) => {
     const it = comparison(cell, metric);
     return [it?.ratio, it?.low, it?.high].filter((x): x is number => typeof x === "number" && x > 0).map(Math.log);
   });
-  if (band !== null) logs.push(Math.log1p(band));
+  const margin = Math.log1p(run.margin);
   // An interval without an end goes to the chart's edge.
-  const reach = Math.min(Math.max(...logs.map(Math.abs), 0.02) * 1.1, Math.log(100));
+  const reach = Math.min(Math.max(...logs.map(Math.abs), 0.02, margin) * 1.1, Math.log(100));
   const left = NAMES;
   const right = WIDTH - WORDS;
   const x = (log: number) => left + ((Math.max(-reach, Math.min(reach, log)) + reach) / (2 * reach)) * (right - left);
@@ -39,25 +39,24 @@ export function intervals(run: Document, condition: Condition, cells: Cell[], me
     .map((cell) => `${cell.label} ${words(cell, condition, metric)}`)
     .join("; ")}`;
   const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart intervals", role: "img", "aria-label": label });
-  if (band !== null) {
-    const half = Math.log1p(band);
-    chart.append(
-      s("rect", { class: "band", x: x(-half), y: HEAD - 6, width: x(half) - x(-half), height: height - HEAD }),
-      s("text", { class: "note", x: x(0), y: 12, "text-anchor": "middle" }, `within ±${share(band)}: too little to be seen`),
-    );
-  }
+  rows.forEach((cell, place) => {
+    const half = bound(cell, condition, metric);
+    if (half === null) return;
+    chart.append(s("rect", { class: "band", x: x(-half), y: HEAD + place * ROW + 2, width: x(half) - x(-half), height: ROW - 4 }));
+  });
   for (const tick of ticks(reach)) {
     chart.append(
       s("line", { class: tick === 0 ? "zero" : "grid", x1: x(tick), x2: x(tick), y1: HEAD - 6, y2: height - 8 }),
-      s("text", { class: "tick", x: x(tick), y: 30, "text-anchor": "middle" }, tick === 0 ? "baseline" : change(Math.exp(tick))),
+      s("text", { class: "tick", x: x(tick), y: 14, "text-anchor": "middle" }, tick === 0 ? "0 %" : change(Math.exp(tick))),
     );
   }
+  for (const edge of [-margin, margin]) chart.append(s("line", { class: "margin", x1: x(edge), x2: x(edge), y1: HEAD, y2: height - 8 }));
   rows.forEach((cell, place) => {
     const y = HEAD + place * ROW + ROW / 2;
     const it = comparison(cell, metric);
     const chosen = cell.index === condition.decision ? "chosen" : "";
     chart.append(s("text", { class: `name ${chosen}`, x: left - 10, y: y + 4, "text-anchor": "end" }, short(cell.label)));
-    chart.append(s("text", { class: `word ${it?.verdict ?? ""}`, x: right + 8, y: y + 4 }, verdict(cell, condition, metric)));
+    chart.append(s("text", { class: `word ${it?.verdict ?? ""}`, x: right + 8, y: y + 4 }, outcome(cell, condition, metric)));
     if (it) {
       const low = x(it.low && it.low > 0 ? Math.log(it.low) : -reach);
       const high = x(it.high ? Math.log(it.high) : reach);
@@ -68,6 +67,21 @@ export function intervals(run: Document, condition: Condition, cells: Cell[], me
     }
   });
   return chart;
+}
+
+/** What a cell's trials cannot tell from no difference: half the width of its own interval. Of the baseline its noise
+ *  floor. As the logarithm of a ratio. */
+function bound(cell: Cell, condition: Condition, metric: Metric): number | null {
+  const floor = condition.noise[metric]?.detectable;
+  if (cell.index === condition.baseline) return floor ? Math.log1p(floor) : null;
+  const it = comparison(cell, metric);
+  if (!it) return null;
+  return it.low && it.high && it.low > 0 ? Math.log(it.high / it.low) / 2 : Number.POSITIVE_INFINITY;
+}
+
+/** What grey and lines mean. */
+export function meaning(run: Document): string {
+  return `Lines are intervals at 95 % for all cells together. Grey is too little for a cell's trials to tell from no difference; at the baseline, the least difference that its two trials a round would show four times in five. Within the dashed lines, ±${share(run.margin)}, is the same.`;
 }
 
 function name(cells: Cell[], condition: Condition): string {
@@ -81,6 +95,13 @@ function short(label: string): string {
 function verdict(cell: Cell, condition: Condition, metric: Metric): string {
   if (cell.index === condition.baseline) return "baseline";
   return comparison(cell, metric)?.verdict ?? "no data";
+}
+
+/** The change and its verdict, beside the chart. */
+function outcome(cell: Cell, condition: Condition, metric: Metric): string {
+  const it = comparison(cell, metric);
+  const word = verdict(cell, condition, metric);
+  return it && it.ratio ? `${change(it.ratio)} ${word}` : word;
 }
 
 function words(cell: Cell, condition: Condition, metric: Metric): string {
@@ -104,6 +125,7 @@ export function table(run: Document, condition: Condition, cells: Cell[], metric
     rows: ranked(cells, condition, metric).map((cell) => {
       const it = comparison(cell, metric);
       const own = figureOf(cell, metric);
+      const seen = cell.index === condition.baseline ? condition.noise[metric]?.detectable : it?.detectable;
       return [
         cell.label,
         figure(own, metric === "p99" ? time(own) : count(own)),
@@ -111,7 +133,7 @@ export function table(run: Document, condition: Condition, cells: Cell[], metric
         figure(it?.low, it ? change(it.low) : ""),
         figure(it?.high, it ? change(it.high) : ""),
         verdict(cell, condition, metric),
-        figure(it?.detectable, it ? share(it.detectable) : ""),
+        figure(seen, share(seen)),
       ];
     }),
   };
