@@ -36,6 +36,13 @@ pub enum Evidence {
         /// Share of the bytes.
         share: f64,
     },
+    /// Requests in flight, aqu-sz, with more outstanding than the queue has.
+    QueueFull {
+        /// Requests in flight, mean.
+        in_flight: f64,
+        /// The requests that the queue has: nr_requests.
+        requests: u32,
+    },
     /// Device reads, r/s.
     ReadsPerWrite {
         /// Reads for each write of a client.

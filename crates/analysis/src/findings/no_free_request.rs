@@ -2,10 +2,15 @@
 
 use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
 use crate::{Analysis, CellSummary, Metric};
+use plan::Factor;
 use record::Run;
 
 /// Of the bytes, or of the mean latency, above which those who waited show in a 99th percentile.
 const SHARE: f64 = 0.01;
+/// Of the requests of a queue, in flight on average: with more, one is hardly ever free.
+const FULL: f64 = 0.9;
+/// What a device with one queue cannot exceed, counted by whoever reads now and then.
+const OF_ONE_QUEUE: f64 = 1.05;
 
 pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
@@ -33,7 +38,8 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     })
 }
 
-/// How much waited: the model counts the time; on a real kernel io_uring's workers carry the bytes.
+/// How much waited: the model counts the time; on a real kernel io_uring's workers carry the bytes, and of other
+/// engines all is known if the queue is full.
 fn waits(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
     if let Some(asleep_ms) = counter(summary, &counters::SIM_TIME_ASLEEP) {
         let of_cell = run.trials.iter().filter(|trial| trial.id.cell == summary.cell);
@@ -43,7 +49,36 @@ fn waits(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
         let share = asleep_ms / mean.max(f64::MIN_POSITIVE);
         return Some((share, Evidence::WaitedForRequest { share: share.min(1.0) }));
     }
-    let punted = counter(summary, &counters::URING_PUNTED)?;
-    let share = punted / summary.bytes_per_second.max(1.0);
-    Some((share, Evidence::Punted { share: share.min(1.0) }))
+    let punted = counter(summary, &counters::URING_PUNTED).map(|punted| {
+        let share = punted / summary.bytes_per_second.max(1.0);
+        (share, Evidence::Punted { share: share.min(1.0) })
+    });
+    punted.filter(|(share, _)| *share > SHARE).or_else(|| full(run, summary))
+}
+
+/// Whether all requests of the one queue are taken nearly all the time, and more clients would take one.
+fn full(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
+    let cell = run.plan.cells.get(summary.cell)?;
+    let (workload, _) = run.plan.workload_of(cell).ok()?;
+    let outstanding = match &workload.database {
+        Some(database) => u64::from(database.clients.unwrap_or(workload.job.clients)),
+        None if workload.job.sync.direct => {
+            u64::from(workload.job.clients) * u64::from(workload.job.depth)
+        }
+        // The kernel's own workers write what is buffered; its queue may well be full.
+        None => return None,
+    };
+    let settings = &run.environment.settings;
+    // Counters of several devices are of all together.
+    if settings.iter().any(|(name, _)| name.ends_with(":nr_requests")) {
+        return None;
+    }
+    let found = settings.iter().find(|(name, _)| name == "nr_requests");
+    let level = cell.level(&Factor::NrRequests).map(|level| level.0.as_str());
+    let requests: u32 = level.or(found.map(|(_, value)| value.as_str()))?.parse().ok()?;
+    let in_flight = counter(summary, &counters::DEVICE_AQU_SZ)?;
+    // A device with several queues has as many in each, and more in flight than that.
+    let taken = in_flight / f64::from(requests);
+    (outstanding > u64::from(requests) && (FULL..OF_ONE_QUEUE).contains(&taken))
+        .then_some((1.0, Evidence::QueueFull { in_flight, requests }))
 }

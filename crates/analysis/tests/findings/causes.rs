@@ -264,6 +264,22 @@ fn writeback_throttled() {
 }
 
 #[test]
+fn no_free_request() {
+    let in_flight = |requests: f64, clients: u32, queue: &str| {
+        let mut plan = raw("randread");
+        plan.job.clients = Some(clients);
+        plan.factors = [("nr_requests".to_owned(), levels(&[queue, "128"]))].into();
+        let name = counters::DEVICE_AQU_SZ.id;
+        run_of(plan, 5, move |cell, _, m| count(cell, m, &[(name, 60.0)], &[(name, requests)]))
+    };
+    let found = |run: &Run| cells(run, FindingKind::NoFreeRequest);
+    assert_eq!(found(&in_flight(3.9, 64, "4")), [0]);
+    assert!(found(&in_flight(3.0, 64, "4")).is_empty(), "there is room");
+    assert!(found(&in_flight(3.9, 4, "4")).is_empty(), "nobody waits");
+    assert!(found(&in_flight(7.6, 64, "4")).is_empty(), "there are several queues");
+}
+
+#[test]
 fn unexplained() {
     let slower = run("randwrite", |cell, _, m| faster(m, if cell == 1 { 0.6 } else { 1.0 }));
     assert_eq!(cells(&slower, FindingKind::Unexplained), [1]);

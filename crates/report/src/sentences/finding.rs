@@ -151,6 +151,9 @@ fn evidence(evidence: Evidence) -> String {
         Evidence::Punted { share } => {
             format!("io_uring's workers moved up to {:.0} % of the bytes", percent(share))
         }
+        Evidence::QueueFull { in_flight, requests } => {
+            format!("{in_flight:.1} of the queue's {requests} requests were in flight on average")
+        }
         Evidence::WaitedForRequest { share } => {
             format!("up to {:.0} % of the latency is waiting for a free request", percent(share))
         }
