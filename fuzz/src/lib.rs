@@ -4,7 +4,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Bytes that reading may take for each byte of input, and what it may take beside.
@@ -35,26 +35,29 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What takes longer hangs.
+/// What takes longer hangs: time of the processor, for a busy machine may stop the program as long as it likes.
 const HANG: Duration = Duration::from_secs(1);
-/// A busy machine may stop the program meanwhile, but not each time.
-const TRIES: u32 = 3;
+
+/// Time that this thread has had of the processor.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec to the address of one.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    assert_eq!(failed, 0, "a thread's processor time cannot be read");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
 
 /// Reads an input, and panics where that took more memory than an input of its length may, or too long.
 pub fn bounded(input: &[u8], read: impl Fn()) {
-    for _ in 0..TRIES {
-        let before = NOW.load(Relaxed);
-        MOST.store(before, Relaxed);
-        let begun = Instant::now();
-        read();
-        let taken = MOST.load(Relaxed) - before;
-        let limit = PROPORTION * input.len() + FREE;
-        assert!(taken <= limit, "{taken} bytes for an input of {}", input.len());
-        if begun.elapsed() < HANG {
-            return;
-        }
-    }
-    panic!("an input of {} bytes takes more than {HANG:?}", input.len());
+    let before = NOW.load(Relaxed);
+    MOST.store(before, Relaxed);
+    let begun = processor_time();
+    read();
+    let taken = MOST.load(Relaxed) - before;
+    let limit = PROPORTION * input.len() + FREE;
+    assert!(taken <= limit, "{taken} bytes for an input of {}", input.len());
+    let lasted = processor_time() - begun;
+    assert!(lasted < HANG, "an input of {} bytes takes {lasted:?} of the processor", input.len());
 }
 
 /// The format that is fuzzed, as its name stands in the environment; `None`: whatever the content says.
