@@ -136,7 +136,8 @@ fn each_trace_format_has_a_file_and_is_in_the_lists() {
 
 #[test]
 fn each_imported_output_has_a_file_and_a_section() {
-    let page = std::fs::read_to_string(source::root().join("docs/reference/imports.md")).unwrap();
+    let page =
+        std::fs::read_to_string(source::root().join("docs/reference/import-formats.md")).unwrap();
     let sections: BTreeSet<&str> =
         page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     for format in import::Format::ALL {
@@ -145,7 +146,7 @@ fn each_imported_output_has_a_file_and_a_section() {
         assert!(has_module(folder, &name.replace('-', "_")), "no file {folder}/{name}.rs");
         assert!(
             sections.contains(name.as_str()),
-            "docs/reference/imports.md has no section {name}"
+            "docs/reference/import-formats.md has no section {name}"
         );
     }
     let modules = names("crates/import/src/formats", ".rs").len()
