@@ -86,7 +86,7 @@ pub fn write_event(out: &mut Vec<u8>, sequence: u32, event: &BlockEvent<'_>) {
     out.extend_from_slice(&[0; 4]);
 }
 
-/// Appends a note that events were lost.
+/// Appends a note that events were lost, as one of CPU 0.
 pub fn write_lost(out: &mut Vec<u8>, sequence: u32, at: Nanos, events: u64) {
     let text = format!("{LOST}{events}");
     head(out, sequence, at, 0, 0, MESSAGE | NOTE << 16, 0);

@@ -68,6 +68,8 @@ struct Requests {
     open: BTreeMap<(usize, bool, u64), usize>,
     /// The latest flush of each device.
     flush: BTreeMap<usize, usize>,
+    /// Writes with FUA whose data have been written: before a device without FUA they end with a flush.
+    forced: BTreeMap<(usize, u64), usize>,
 }
 
 /// Two requests that are the same within this time may be one, seen twice.
@@ -101,8 +103,17 @@ impl Requests {
         self.all.push((request, device));
     }
 
-    /// All that begin in the sectors of a request that has ended: it may have been merged of several.
+    /// All that begin in the sectors of a request that has ended: it may have been merged of several. One that
+    /// ends once more without data was a write with FUA, and has waited for a flush.
     fn done(&mut self, device: usize, flush: bool, (start, count): (u64, u64), at: Nanos) {
+        if count == 0
+            && !flush
+            && let Some(index) = self.forced.remove(&(device, start))
+        {
+            let request = &mut self.all[index].0;
+            request.service = Some(at.saturating_sub(request.at));
+            return;
+        }
         let end = start.saturating_add(count.max(1));
         let ended: Vec<(usize, bool, u64)> = self
             .open
@@ -113,6 +124,9 @@ impl Requests {
             if let Some(index) = self.open.remove(&key) {
                 let request = &mut self.all[index].0;
                 request.service = Some(at.saturating_sub(request.at));
+                if request.fua {
+                    self.forced.insert((device, request.start), index);
+                }
             }
         }
     }

@@ -116,7 +116,16 @@ impl Event<'_> {
                 at: self.at,
             },
             (event::COMPLETE, None) if self.bytes == 0 && category & event::WRITE != 0 => {
-                Line::FlushDone { device: self.device, at: self.at }
+                match self.sector {
+                    0 => Line::FlushDone { device: self.device, at: self.at },
+                    start => Line::Done {
+                        device: self.device,
+                        flush: false,
+                        start,
+                        count: 0,
+                        at: self.at,
+                    },
+                }
             }
             (event::QUEUE, Some(op)) => Line::Request(self.request(op, category, start)),
             (event::ISSUE, Some(op)) => Line::Issued(self.request(op, category, start)),

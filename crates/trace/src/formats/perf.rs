@@ -36,7 +36,8 @@ pub(crate) fn event(line: &str) -> Option<BlockEvent<'_>> {
     let (major, minor) = words.first()?.split_once(',')?;
     let plus = words.iter().position(|word| *word == "+")?;
     let (sector, sectors) = (words.get(plus.checked_sub(1)?)?, words.get(plus + 1)?);
-    let sectors = sectors.parse().ok()?;
+    // A flush is one of no sectors at the sector −1.
+    let sector = sector.parse().ok().map(|sector| if sector == u64::MAX { 0 } else { sector })?;
     Some(BlockEvent {
         stage,
         at,
@@ -44,9 +45,8 @@ pub(crate) fn event(line: &str) -> Option<BlockEvent<'_>> {
         pid: pid(&before).parse().unwrap_or(0),
         device: (major.parse().ok()?, minor.parse().ok()?),
         letters: words.get(1)?,
-        // A flush is one of no sectors at the sector −1.
-        sector: if sectors == 0 { 0 } else { sector.parse().ok()? },
-        sectors,
+        sector,
+        sectors: sectors.parse().ok()?,
     })
 }
 

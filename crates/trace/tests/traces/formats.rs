@@ -179,6 +179,8 @@ fn binary_events_say_the_same_as_their_text() {
 8,0 0 5 0.000700000 9 Q FN [b]
 8,0 0 6 0.000800000 9 Q RA 5000 + 16 [b]
 8,0 0 7 0.000900000 9 Q D 0 + 2048 [b]
+8,16 0 8 0.001600000 0 C WFSM 24 + 8 [0]
+8,16 0 9 0.005600000 0 C WFSM 24 [0]
 ";
     let mut bytes = Vec::new();
     for (place, line) in text.lines().enumerate() {
@@ -197,15 +199,17 @@ fn binary_events_say_the_same_as_their_text() {
             pid: words[4].parse().unwrap(),
             device: (major.parse().unwrap(), minor.parse().unwrap()),
             letters: words[6],
-            sector: if has_range { words[7].parse().unwrap() } else { 0 },
+            sector: words.get(7).and_then(|word| word.parse().ok()).unwrap_or(0),
             sectors: if has_range { words[9].parse().unwrap() } else { 0 },
         };
         write_event(&mut bytes, place as u32 + 1, &event);
     }
-    write_lost(&mut bytes, 8, Nanos(1_000_000), 12);
+    write_lost(&mut bytes, 10, Nanos(6_000_000), 12);
     let binary = read("t", &bytes, &How::default()).unwrap();
     let printed = parsed(text);
     assert_eq!((binary.format, binary.lost), (Format::Blktrace, 12));
+    // Before a device without FUA such a write ends with the flush behind its data.
+    assert_eq!(printed.entries[1].service, Some(Nanos(5_000_000)));
     assert_eq!(Trace { format: printed.format, lost: 0, ..binary }, printed);
     for end in 0..bytes.len() {
         let _ = read("t", &bytes[..end], &How::default());
