@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use host::{BlockDevice, BlockTrace, Chain, Changes, Host};
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
@@ -133,6 +134,8 @@ struct Recorder {
     rest: String,
     bytes: Vec<u8>,
     events: u64,
+    /// The events of each CPU: blkparse takes a gap in their numbers for events that were lost.
+    of_cpu: BTreeMap<u32, u32>,
     requests: u64,
     last: Nanos,
 }
@@ -150,6 +153,7 @@ impl Recorder {
             rest: String::new(),
             bytes: Vec::new(),
             events: 0,
+            of_cpu: BTreeMap::new(),
             requests: 0,
             last: Nanos::ZERO,
         }
@@ -187,7 +191,9 @@ impl Recorder {
                 // The kernel names a partition where a task does, and the disk elsewhere; sectors are the
                 // disk's in both.
                 let event = BlockEvent { device: self.disk, ..event };
-                write_event(&mut self.bytes, self.events as u32, &event);
+                let sequence = self.of_cpu.entry(event.cpu).or_default();
+                *sequence += 1;
+                write_event(&mut self.bytes, *sequence, &event);
             }
         }
         text[whole..].clone_into(&mut self.rest);
@@ -197,7 +203,8 @@ impl Recorder {
     fn finish(mut self, lost: u64, length: Nanos) -> anyhow::Result<Recorded> {
         if lost > 0 {
             self.bytes.clear();
-            write_lost(&mut self.bytes, self.events as u32 + 1, self.last, lost);
+            let sequence = self.of_cpu.get(&0).map_or(1, |last| last + 1);
+            write_lost(&mut self.bytes, sequence, self.last, lost);
             self.file.write_all(&self.bytes).context("cannot write the trace")?;
         }
         self.file.flush().context("cannot write the trace")?;
