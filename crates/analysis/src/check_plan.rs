@@ -1,7 +1,7 @@
 //! The few trials that could prove a finding wrong.
 
 use crate::{Change, Expectation, Finding};
-use plan::{Cell, Factor, Level, Mechanism, Plan, Without};
+use plan::{Cell, Factor, Level, Mechanism, Plan, TrialLength, Without};
 use record::{Run, WorldKind};
 use units::{Bytes, Nanos};
 use workload::{AfterWrite, OpenSync, Pattern, SyncMode, Workload};
@@ -48,6 +48,9 @@ pub enum NotCheckable {
     /// The change is one of jobs on blocks, and a database's clients were measured.
     #[error("a database decides this for itself")]
     Database,
+    /// What a trace asks for, and for how long, is not changed.
+    #[error("the trace that was replayed decides this")]
+    Trace,
     /// Only the simulated world can do without the mechanism.
     #[error("only the simulated world can do without {0}")]
     SimulatedOnly(Mechanism),
@@ -87,7 +90,10 @@ pub fn check_plan(run: &Run, finding: &Finding) -> Result<CheckPlan, NotCheckabl
             let warmup = plan.timing.warmup.max(Nanos::from_millis(500));
             plan.timing.warmup = warmup * u64::from(TIMES);
         }
-        Change::LongerTrials => plan.timing.measure = plan.timing.measure * u64::from(TIMES),
+        Change::LongerTrials => {
+            let measure = plan.timing.measure.time().ok_or(NotCheckable::Trace)?;
+            plan.timing.measure = TrialLength::Time(measure * u64::from(TIMES));
+        }
         Change::AnotherSeed => plan.seed = plan.seed.wrapping_add(1),
         _ => {}
     }
@@ -174,12 +180,13 @@ impl Subject<'_> {
         with(cell, factor, &level)
     }
 
-    /// What a job's clients do; an error where they are a database's.
+    /// What a job's clients do; an error where they are a database's, or a trace's.
     fn job(&self, cell: &Cell) -> Result<Workload, NotCheckable> {
         let workload = self.workload(cell)?;
-        match workload.database.is_some() || workload.replay.is_some() {
-            true => Err(NotCheckable::Database),
-            false => Ok(workload),
+        match (&workload.database, &workload.replay) {
+            (Some(_), _) => Err(NotCheckable::Database),
+            (None, Some(_)) => Err(NotCheckable::Trace),
+            (None, None) => Ok(workload),
         }
     }
 

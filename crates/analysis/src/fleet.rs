@@ -207,7 +207,7 @@ fn likeness(run: &Run, analysis: &Analysis) -> BTreeMap<Likeness, String> {
     let piloted = run.events.iter().any(|it| matches!(it.kind, EventKind::Piloted { .. }));
     let trial = match piloted {
         true => "as a pilot chose".to_owned(),
-        false => format!("{} + {}", plan.timing.warmup, plan.timing.measure),
+        false => crate::run_diff::trial_words(plan),
     };
     let bound = plan.page_cache.map_or("none".to_owned(), |it| it.to_string());
     [

@@ -143,7 +143,7 @@ impl PilotAnswer {
     pub fn timing(&self, timing: Timing) -> Timing {
         Timing {
             warmup: self.warmup,
-            measure: self.measure,
+            measure: plan::TrialLength::Time(self.measure),
             rounds: self.rounds,
             overhead: self.overhead,
             pilot: false,

@@ -345,7 +345,7 @@ fn plan_differences(first: &Run, second: &Run) -> Vec<PlanDifference> {
             (PlanPart::Engine, plan.engine.to_string()),
             (PlanPart::Size, plan.size.to_string()),
             (PlanPart::PageCache, bound(plan.page_cache)),
-            (PlanPart::Trial, format!("{} + {}", plan.timing.warmup, plan.timing.measure)),
+            (PlanPart::Trial, trial_words(plan)),
             (PlanPart::Rounds, run.rounds().to_string()),
             (PlanPart::Seed, plan.seed.to_string()),
         ]
@@ -355,6 +355,11 @@ fn plan_differences(first: &Run, second: &Run) -> Vec<PlanDifference> {
         (was != is).then_some(PlanDifference { part, was, is })
     };
     pairs.filter_map(differs).collect()
+}
+
+/// What a trial takes, in words.
+pub(crate) fn trial_words(plan: &plan::Plan) -> String {
+    format!("{} + {}", plan.timing.warmup, plan.timing.measure)
 }
 
 /// What the clients do, in words.

@@ -228,7 +228,7 @@ fn hosts_whose_pilots_chose_other_lengths_are_of_one_group() {
         let host = |name: &str, seed: u64, millis: u64| {
             let mut run = run(MACHINES[0], &[0.2], 8, seed);
             run.environment.hostname = name.to_owned();
-            run.plan.timing.measure = Nanos::from_millis(millis);
+            run.plan.timing.measure = plan::TrialLength::Time(Nanos::from_millis(millis));
             let took = Nanos::from_secs(15);
             let kind = EventKind::Piloted { visits: 7, took, detectable: 0.04, settled: true };
             run.events.extend(piloted.then_some(Event { round: 0, kind }));

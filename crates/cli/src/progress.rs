@@ -13,9 +13,10 @@ use workload::{Live, Phase};
 pub struct Progress {
     bar: ProgressBar,
     label: String,
-    /// Milliseconds of trials that have ended.
-    done_ms: u64,
-    trial_ms: u64,
+    /// What the bar counts of trials that have ended: milliseconds, or trials where a trace says how long one is.
+    done: u64,
+    /// `None` where a trace says it.
+    trial_ms: Option<u64>,
     /// Where trials take virtual time, the bar shows the budget of this host's.
     wall: Option<Instant>,
     quiet: bool,
@@ -26,8 +27,7 @@ pub struct Progress {
 impl Progress {
     /// For a plan of which `trials_done` trials ran before.
     pub fn new(plan: &Plan, kind: WorldKind, rounds_done: u32, quiet: bool) -> Progress {
-        let trial = plan.timing.warmup + plan.timing.measure + plan.timing.overhead;
-        let trial_ms = trial.0 / 1_000_000;
+        let trial_ms = trial_ms(plan);
         let rounds = u64::from(plan.timing.rounds.saturating_sub(rounds_done));
         let wall_budget = match (kind, plan.timing.budget_clock) {
             (WorldKind::Simulated, BudgetClock::Wall) => plan.timing.budget,
@@ -35,12 +35,12 @@ impl Progress {
         };
         let length = match wall_budget {
             Some(budget) => budget.0 / 1_000_000,
-            None => trial_ms * plan.slots() as u64 * rounds,
+            None => trial_ms.unwrap_or(1) * plan.slots() as u64 * rounds,
         };
         let bar = bar(length, quiet);
         let wall = wall_budget.map(|_| Instant::now());
         let unit = if plan.is_of_databases() { "trans/s" } else { "IOPS" };
-        Progress { bar, label: String::new(), done_ms: 0, trial_ms, wall, quiet, unit }
+        Progress { bar, label: String::new(), done: 0, trial_ms, wall, quiet, unit }
     }
 
     /// Takes the bar away.
@@ -48,20 +48,28 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    /// Time left if everything goes as planned.
-    fn left(&self) -> Nanos {
-        let length = self.bar.length().unwrap_or(0);
-        Nanos::from_millis(length.saturating_sub(self.bar.position()))
+    /// Time left if everything goes as planned, or trials.
+    fn left(&self) -> String {
+        let left = self.bar.length().unwrap_or(0).saturating_sub(self.bar.position());
+        match (self.wall, self.trial_ms, left) {
+            (None, None, 1) => "1 trial".to_owned(),
+            (None, None, _) => format!("{left} trials"),
+            _ => Nanos::from_millis(left).to_string(),
+        }
     }
 
-    fn advance(&self, virtual_ms: u64) {
+    fn advance(&self, done: u64) {
         let wall_ms = self.wall.map(|began| began.elapsed().as_millis() as u64);
-        self.bar.set_position(wall_ms.unwrap_or(virtual_ms));
+        self.bar.set_position(wall_ms.unwrap_or(done));
     }
 
     fn show(&self, figures: &str) {
-        self.bar.set_message(message(&self.label, figures, &self.left().to_string()));
+        self.bar.set_message(message(&self.label, figures, &self.left()));
     }
+}
+
+fn trial_ms(plan: &Plan) -> Option<u64> {
+    plan.timing.trial().map(|trial| trial.0 / 1_000_000)
 }
 
 /// A bar of a length, hidden where nobody looks.
@@ -136,7 +144,7 @@ impl Watcher for Progress {
             Phase::WarmUp => 0,
             Phase::Measuring => (live.at.max(0.0) * 1000.0) as u64,
         };
-        self.advance(self.done_ms + in_trial.min(self.trial_ms));
+        self.advance(self.done + in_trial.min(self.trial_ms.unwrap_or(0)));
         let figures = match live.phase {
             Phase::WarmUp => "warming up".to_owned(),
             Phase::Measuring => {
@@ -148,8 +156,8 @@ impl Watcher for Progress {
     }
 
     fn trial_ended(&mut self, trial: &Trial) {
-        self.done_ms += self.trial_ms;
-        self.advance(self.done_ms);
+        self.done += self.trial_ms.unwrap_or(1);
+        self.advance(self.done);
         let Some(reason) = report::outcome(&trial.outcome) else { return };
         let what = match trial.outcome {
             Outcome::Failed { .. } => "failed",
@@ -164,10 +172,9 @@ impl Watcher for Progress {
 
     fn event(&mut self, plan: &Plan, event: &Event) {
         if matches!(event.kind, EventKind::Piloted { .. }) {
-            let timing = &plan.timing;
-            let trial = timing.warmup + timing.measure + timing.overhead;
-            self.trial_ms = trial.0 / 1_000_000;
-            self.bar.set_length(self.trial_ms * plan.slots() as u64 * u64::from(timing.rounds));
+            self.trial_ms = trial_ms(plan);
+            let trials = plan.slots() as u64 * u64::from(plan.timing.rounds);
+            self.bar.set_length(self.trial_ms.unwrap_or(1) * trials);
         }
         self.note(&report::event(plan, event));
     }

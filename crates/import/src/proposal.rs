@@ -80,7 +80,7 @@ pub fn proposal(run: &Run, asked: &[Conditions], target: &str) -> Proposal {
 
 /// Repeats tell more than length: trials of half a minute at most.
 fn measure(run: &Run) -> Nanos {
-    run.plan.timing.measure.min(Nanos::from_secs(30)).max(Nanos::from_secs(5))
+    run.plan.timing.measure.limit().min(Nanos::from_secs(30)).max(Nanos::from_secs(5))
 }
 
 fn work(plan: &mut RawPlan, asked: &Conditions, left_out: &mut Vec<Unplanned>) {

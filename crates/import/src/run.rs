@@ -343,7 +343,7 @@ fn run_of(
         cells,
         timing: Timing {
             warmup: Nanos::ZERO,
-            measure: Nanos::from_secs_f64(measure),
+            measure: plan::TrialLength::Time(Nanos::from_secs_f64(measure)),
             rounds,
             budget: None,
             budget_clock: plan::BudgetClock::Wall,

@@ -35,4 +35,6 @@ pub use published::{OPERATIONS, Published};
 pub use raw::{RawJob, RawLevel, RawPlan, RawPublished};
 pub use refusal::{Refusal, SizeLimit};
 pub use resolve::{DroppedFactor, Plan, RefusedCell};
-pub use timing::{BudgetClock, MIN_ROUNDS, TRIAL_OVERHEAD, Timing, TimingError, TimingWish};
+pub use timing::{
+    BudgetClock, MIN_ROUNDS, TRIAL_OVERHEAD, Timing, TimingError, TimingWish, TrialLength,
+};

@@ -2,7 +2,7 @@
 
 use crate::{
     BudgetClock, Cell, Factor, Level, Loss, Offer, PresetUse, Published, RawPlan, Refusal, Role,
-    TRIAL_OVERHEAD, Timing, TimingWish, losses, timing::MIN_ROUNDS,
+    TRIAL_OVERHEAD, Timing, TimingWish, TrialLength, losses, timing::MIN_ROUNDS,
 };
 use serde::Serialize;
 use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
@@ -81,9 +81,6 @@ pub struct DroppedFactor {
 /// A difference below this is of no use to anybody who would have to change a setting for it.
 const DEFAULT_MARGIN_PERCENT: f64 = 3.0;
 
-/// The longest that a replay lasts by default: longer than any trace of block I/O.
-const MAX_REPLAY: Nanos = Nanos::from_secs(366 * 24 * 3600);
-
 /// The most cells a plan may have.
 const MAX_CELLS: usize = 2000;
 
@@ -98,8 +95,8 @@ impl Plan {
         self.cells.len() + self.baselines().len()
     }
 
-    /// The time that all takes, at the most.
-    pub fn total(&self) -> Nanos {
+    /// The time that all takes, at the most; `None` where traces say it.
+    pub fn total(&self) -> Option<Nanos> {
         self.timing.total(self.slots(), self.preparation)
     }
 
@@ -215,7 +212,7 @@ impl RawPlan {
             cells: Vec::new(),
             timing: Timing {
                 warmup: Nanos::ZERO,
-                measure: Nanos::ZERO,
+                measure: TrialLength::Time(Nanos::ZERO),
                 rounds: 0,
                 budget: None,
                 budget_clock: BudgetClock::Wall,
@@ -259,7 +256,7 @@ impl RawPlan {
             // A trial ends with its trace, all of which counts.
             Some(_) => TimingWish {
                 warmup: Some(Nanos::ZERO),
-                measure: self.measure.or(Some(MAX_REPLAY)),
+                measure: self.measure,
                 rounds: self.rounds.or(Some(MIN_ROUNDS)),
                 detect: self.detect()?,
                 ..TimingWish::default()
@@ -271,6 +268,7 @@ impl RawPlan {
             // What a trial of a replay takes is not known before one has run: the budget ends the run
             // between rounds.
             plan.timing.budget = self.budget;
+            plan.timing.measure = self.measure.map_or(TrialLength::Trace, TrialLength::Time);
         }
         Ok(plan)
     }

@@ -1,6 +1,7 @@
 //! How long trials last, and how many rounds fit a budget.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use units::Nanos;
 
 /// Rounds below which no verdict is given: with fewer, an interval corrected for several cells is
@@ -44,13 +45,55 @@ pub enum BudgetClock {
     Virtual,
 }
 
+/// How long a trial measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum TrialLength {
+    /// So long; where a trace is replayed, at the most.
+    Time(Nanos),
+    /// Until its trace has ended.
+    Trace,
+}
+
+/// No trace of block I/O is as long as this.
+const ENDLESS: Nanos = Nanos::from_secs(366 * 24 * 3600);
+
+impl TrialLength {
+    /// Of a trial that ends after `limit` in any case: what [`limit`](TrialLength::limit) says, read back.
+    pub fn of_limit(limit: Nanos) -> TrialLength {
+        if limit < ENDLESS { TrialLength::Time(limit) } else { TrialLength::Trace }
+    }
+
+    /// The time, where it is known before the trial.
+    pub fn time(self) -> Option<Nanos> {
+        match self {
+            TrialLength::Time(time) => Some(time),
+            TrialLength::Trace => None,
+        }
+    }
+
+    /// The time after which a trial's clock ends it in any case.
+    pub fn limit(self) -> Nanos {
+        self.time().unwrap_or(ENDLESS)
+    }
+}
+
+impl fmt::Display for TrialLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrialLength::Time(time) => time.fmt(f),
+            TrialLength::Trace => f.write_str("its whole trace"),
+        }
+    }
+}
+
 /// How long, how often.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Timing {
     /// Time before measuring starts, in each trial.
     pub warmup: Nanos,
     /// Time measured, in each trial.
-    pub measure: Nanos,
+    pub measure: TrialLength,
     /// Rounds at the most.
     pub rounds: u32,
     /// The time that all may take together; with it, a run ends early once all is settled.
@@ -167,7 +210,7 @@ impl Timing {
         let most = if wish.budget.is_some() { MAX_VIRTUAL_ROUNDS } else { DEFAULT_ROUNDS };
         Ok(Timing {
             warmup: wish.warmup.unwrap_or(DEFAULT_WARMUP),
-            measure: wish.measure.unwrap_or(DEFAULT_MEASURE),
+            measure: TrialLength::Time(wish.measure.unwrap_or(DEFAULT_MEASURE)),
             rounds: wish.rounds.unwrap_or(most),
             budget: wish.budget,
             budget_clock: BudgetClock::Wall,
@@ -241,7 +284,7 @@ impl Timing {
         };
         Ok(Timing {
             warmup,
-            measure,
+            measure: TrialLength::Time(measure),
             rounds,
             budget: Some(budget),
             budget_clock: BudgetClock::Wall,
@@ -256,11 +299,16 @@ impl Timing {
         })
     }
 
-    /// How long `slots` trials a round take, at the most, with `before` for preparation.
-    pub fn total(&self, slots: usize, before: Nanos) -> Nanos {
-        let trial = self.warmup + self.measure + self.overhead;
+    /// How long a trial takes, with what it takes besides; `None` where its trace says it.
+    pub fn trial(&self) -> Option<Nanos> {
+        Some(self.warmup + self.measure.time()? + self.overhead)
+    }
+
+    /// How long `slots` trials a round take, at the most, with `before` for preparation; `None` where
+    /// traces say it.
+    pub fn total(&self, slots: usize, before: Nanos) -> Option<Nanos> {
         let trials = slots as u64 * u64::from(self.rounds);
-        Nanos(before.0.saturating_add(trial.0.saturating_mul(trials)))
+        Some(Nanos(before.0.saturating_add(self.trial()?.0.saturating_mul(trials))))
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is
@@ -307,7 +355,7 @@ mod tests {
     fn looks_end_with_the_last_round() {
         let timing = |rounds, budget| Timing {
             warmup: Nanos::ZERO,
-            measure: DEFAULT_MEASURE,
+            measure: TrialLength::Time(DEFAULT_MEASURE),
             rounds,
             budget,
             budget_clock: BudgetClock::Wall,
@@ -335,13 +383,22 @@ mod tests {
         let simulated = TimingWish { virtual_time: true, ..TimingWish::default() };
         let fit = |wish| Timing::fit(wish, 20, Nanos::ZERO);
         let wall = fit(TimingWish { budget: minute, ..simulated }).unwrap();
-        assert_eq!((wall.rounds, wall.measure), (MAX_VIRTUAL_ROUNDS, DEFAULT_MEASURE));
+        assert_eq!(
+            (wall.rounds, wall.measure),
+            (MAX_VIRTUAL_ROUNDS, TrialLength::Time(DEFAULT_MEASURE))
+        );
         assert_eq!((wall.budget, wall.budget_clock), (minute, BudgetClock::Wall));
         assert_eq!(wall.looks(), [5, 10, 20, 40, 80, 160, 320]);
         let hour = Some(Nanos::from_secs(3600));
         let virtual_time = fit(TimingWish { virtual_budget: hour, ..simulated }).unwrap();
         assert_eq!(virtual_time.budget_clock, BudgetClock::Virtual);
-        assert!(virtual_time.total(20, Nanos::ZERO) <= Nanos::from_secs(3600));
+        assert!(virtual_time.total(20, Nanos::ZERO) <= hour);
+        // What a trace takes is known by nobody, and a run file's number of it is read as that.
+        let replay = Timing { measure: TrialLength::Trace, ..virtual_time };
+        assert_eq!(replay.total(20, Nanos::ZERO), None);
+        for length in [replay.measure, virtual_time.measure] {
+            assert_eq!(TrialLength::of_limit(length.limit()), length);
+        }
         let both = TimingWish { budget: minute, virtual_budget: hour, ..simulated };
         assert_eq!(fit(both), Err(TimingError::TwoBudgets));
         let real = TimingWish { virtual_budget: hour, ..TimingWish::default() };
@@ -360,8 +417,8 @@ mod tests {
             let budget = Nanos::from_secs(budget_s);
             let wish = TimingWish { budget: Some(budget), rounds, ..TimingWish::default() };
             if let Ok(timing) = Timing::fit(wish, slots, before) {
-                prop_assert!(timing.total(slots, before) <= budget, "{:?}", timing);
-                prop_assert!(timing.measure >= MIN_MEASURE);
+                prop_assert!(timing.total(slots, before) <= Some(budget), "{:?}", timing);
+                prop_assert!(timing.measure.time() >= Some(MIN_MEASURE));
                 prop_assert!(timing.rounds >= rounds.unwrap_or(MIN_ROUNDS));
             }
         }

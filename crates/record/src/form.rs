@@ -8,7 +8,7 @@
 use crate::{Caveat, Environment, Fact, WorldKind};
 use plan::{
     BudgetClock, Cell, DroppedFactor, Factor, LeftOut, Level, Plan, PresetUse, Published, Refusal,
-    RefusedCell, Timing,
+    RefusedCell, Timing, TrialLength,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -195,7 +195,7 @@ impl From<&Plan> for PlanForm {
             cells: plan.cells.iter().map(CellForm::from).collect(),
             timing: TimingForm {
                 warmup: plan.timing.warmup,
-                measure: plan.timing.measure,
+                measure: plan.timing.measure.limit(),
                 rounds: plan.timing.rounds,
                 budget: plan.timing.budget,
                 budget_clock: plan.timing.budget_clock,
@@ -241,6 +241,7 @@ impl TryFrom<PlanForm> for Plan {
         let dropped = |form: DroppedForm| {
             Ok(DroppedFactor { factor: form.factor.parse()?, reason: form.reason.into() })
         };
+        let replays = form.workload.replay.is_some();
         Ok(Plan {
             target: form.target,
             own_loop: form.own_loop,
@@ -251,7 +252,10 @@ impl TryFrom<PlanForm> for Plan {
             cells: form.cells.into_iter().map(Cell::try_from).collect::<Result<_, _>>()?,
             timing: Timing {
                 warmup: form.timing.warmup,
-                measure: form.timing.measure,
+                measure: match replays {
+                    true => TrialLength::of_limit(form.timing.measure),
+                    false => TrialLength::Time(form.timing.measure),
+                },
                 rounds: form.timing.rounds,
                 budget: form.timing.budget,
                 budget_clock: form.timing.budget_clock,

@@ -53,10 +53,13 @@ pub fn checked(run: &Run, finding: &Finding, checked: &Checked, width: usize) ->
         Checked::NotRun { reason } => line(&format!("Not run: {reason}."), 2),
         Checked::Planned { plan } => line(
             &format!(
-                "Would run {} rounds of {}: at most {}.",
+                "Would run {} rounds of {}: {}.",
                 plan.timing.rounds,
                 cells(plan),
-                plan.total()
+                match plan.total() {
+                    Some(total) => format!("at most {total}"),
+                    None => "each trial as long as the trace takes".to_owned(),
+                }
             ),
             2,
         ),

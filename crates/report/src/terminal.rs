@@ -463,6 +463,15 @@ fn risks(plan: &Plan) -> Vec<String> {
 /// How long and how often a plan measures, and when it ends.
 fn time_line(plan: &Plan, world: WorldKind) -> String {
     let timing = &plan.timing;
+    let Some(total) = plan.total().filter(|_| plan.workload.replay.is_none()) else {
+        let most = timing.measure.time().map(|time| format!(", {time} at the most"));
+        return format!(
+            "Time: {} rounds of {} trials, each as long as the trace takes{}",
+            timing.rounds,
+            plan.slots(),
+            most.unwrap_or_default()
+        );
+    };
     let trials = format!(
         "{} rounds of {} trials, each {} of warm-up and {} measured",
         timing.rounds,
@@ -485,7 +494,7 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
                 "as long as it takes to detect {:.1} % of throughput, a day at most",
                 100.0 * share
             ),
-            (None, budget) => format!("at most {}", budget.unwrap_or(plan.total())),
+            (None, budget) => format!("at most {}", budget.unwrap_or(total)),
         };
         return format!(
             "Time: {time}; a pilot of short visits to the cells chooses how long trials and warm-up \
@@ -499,9 +508,9 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
              simulation{verdicts}"
         ),
         (WorldKind::Simulated, ..) => {
-            format!("Time: at most {trials}: {} in the simulation{verdicts}", plan.total())
+            format!("Time: at most {trials}: {total} in the simulation{verdicts}")
         }
-        _ => format!("Time: at most {trials}: {}{verdicts}", plan.total()),
+        _ => format!("Time: at most {trials}: {total}{verdicts}"),
     }
 }
 
@@ -546,11 +555,6 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
     }
     for intention in intentions {
         line(format!("Will {}", sentences::intention(intention)));
-    }
-    if plan.workload.replay.is_some() {
-        let (rounds, slots) = (plan.timing.rounds, plan.slots());
-        line(format!("Time: {rounds} rounds of {slots} trials, each as long as the trace takes"));
-        return out;
     }
     line(time_line(plan, world));
     out

@@ -67,7 +67,7 @@ impl TrialTimes {
     /// Of the trials of a comparison.
     pub fn of(timing: &Timing) -> TrialTimes {
         let tick = Nanos::from_secs(1);
-        TrialTimes { warmup: timing.warmup, measure: timing.measure, tick }
+        TrialTimes { warmup: timing.warmup, measure: timing.measure.limit(), tick }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
 use analysis::Analysis;
 use emulate::{DataPlace, Emulation, SERVER_VERB, Wanted};
 use host::{Changes, Host};
-use plan::{Factor, Plan, RawLevel, RawPlan};
+use plan::{Factor, Plan, RawLevel, RawPlan, TrialLength};
 use record::{Histogram, Run};
 use runner::WorldError;
 use serde::Serialize;
@@ -312,7 +312,7 @@ fn smallest_gap(session: &mut Session, load: &Load) -> Result<Nanos, ValidateErr
     let depth = depths.max().unwrap_or(MAX_DEPTH);
     let block_size = load.block_size.to_string().replace(' ', "");
     let name = format!("gap-{block_size}-{}-{depth}", load.clients);
-    let timing = (ROUNDS, session.settings.transport_measure);
+    let timing = (ROUNDS, TrialLength::Time(session.settings.transport_measure));
     let as_now = |plan: &Plan| (plan.timing.rounds, plan.timing.measure) == timing;
     let run = match session.kept(&name, as_now) {
         Some(run) => run,

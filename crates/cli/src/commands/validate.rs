@@ -147,7 +147,8 @@ impl Observer for Shown {
             // Short, and many.
             Step::Simulated { .. } => Box::new(Silent),
             Step::Transport { .. } | Step::Gap { .. } | Step::Emulated { .. } => {
-                say::note(&format!("{step} (about {})", plan.total()));
+                let about = plan.total().map(|total| format!(" (about {total})"));
+                say::note(&format!("{step}{}", about.unwrap_or_default()));
                 Box::new(Progress::new(plan, record::WorldKind::Emulated, 0, false))
             }
         }

@@ -35,8 +35,8 @@ pub fn event(plan: &Plan, event: &Event) -> String {
 /// What a pilot chose, and what may be expected of it.
 fn piloted(plan: &Plan, (visits, took): (u32, Nanos), detectable: f64, settled: bool) -> String {
     let timing = &plan.timing;
-    let trial = timing.warmup + timing.measure + timing.overhead;
-    let all = trial * plan.slots() as u64 * u64::from(timing.rounds);
+    // Only jobs have a pilot, and those have a length.
+    let all = timing.total(plan.slots(), Nanos::ZERO).unwrap_or_default();
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let unsettled = match settled {
         true => "",

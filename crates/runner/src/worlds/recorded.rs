@@ -52,7 +52,7 @@ pub(crate) fn spec<'a>(trace: Option<&'a Trace>, workload: &Workload) -> Option<
 
 /// What a reader of the run must know of the trace.
 pub(crate) fn caveats(trace: &Trace, plan: &Plan) -> Vec<Caveat> {
-    let (length, measure) = (trace.length(), plan.timing.measure);
+    let length = trace.length();
     let mut caveats = vec![Caveat::Trace {
         format: trace.format.to_string(),
         requests: trace.entries.len() as u64,
@@ -65,7 +65,7 @@ pub(crate) fn caveats(trace: &Trace, plan: &Plan) -> Vec<Caveat> {
     if trace.clock_steps > 0 {
         caveats.push(Caveat::TraceClockSteps { steps: trace.clock_steps });
     }
-    if length > measure {
+    if let Some(measure) = plan.timing.measure.time().filter(|measure| length > *measure) {
         caveats.push(Caveat::TraceCut { length, measure });
     }
     let beyond = trace.beyond(plan.size.sectors());

@@ -296,7 +296,7 @@ impl SimulatedWorld {
             stack: &stack,
             span: plan.size.sectors(),
             warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
+            measure: plan.timing.measure.limit(),
             turnaround: self.target.turnaround,
             seed,
             replay: recorded::spec(self.trace.as_ref(), &workload),

@@ -280,7 +280,7 @@ impl Databases {
             clients: workload.clients(),
             rate: workload.rate(),
             warmup: plan.timing.warmup,
-            measure: plan.timing.measure,
+            measure: plan.timing.measure.limit(),
             seed,
         };
         let measured = database::run(&spec, stop, &mut |live| {
@@ -298,7 +298,7 @@ impl Databases {
             }
             Err(error) => return Err(trial.why(error)),
         };
-        if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure {
+        if stop.load(Ordering::Relaxed) && measurement.span < plan.timing.measure.limit() {
             return Err(WorldError::Interrupted);
         }
         trial.check(job, &mut measurement)?;
