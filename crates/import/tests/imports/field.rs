@@ -61,7 +61,10 @@ fn sysbench_fileio_in_a_cache_and_far_too_short() {
         .map(|quantity| ms(&it, "events", quantity).unwrap());
     assert_eq!(latencies, [0.18, 1.98, 0.54]);
     assert!(has(&it, |doubt| matches!(doubt, Doubt::TooShort { .. })));
-    assert!(has(&it, |doubt| matches!(doubt, Doubt::MoreSyncsThanWrites { .. })));
+    let more = |doubt: &Doubt| {
+        matches!(doubt, Doubt::MoreSyncsThanWrites { syncs: 17610.85, writes: 5499.26 })
+    };
+    assert!(it.doubts.iter().any(more), "{:?}", it.doubts);
     let cache =
         |doubt: &Doubt| matches!(doubt, Doubt::Cache { sign: CacheSign::Latency { .. }, .. });
     assert!(it.doubts.iter().any(cache));
@@ -73,6 +76,9 @@ fn sysbench_events_that_mix_writes_with_syncs() {
     let Some(text) = field("19-sysbench-fileio/issue18-kellabyte.txt") else { return };
     let (_, it) = output(&text);
     assert_eq!(it.rate.unwrap().value, 15273.0);
+    let amount = value(&it, "write", Quantity::Bandwidth).unwrap();
+    assert_eq!(amount / 1_048_576.0, 238.64);
+    assert_eq!(ms(&it, "events", Quantity::LatencyMin), Some(0.0));
     assert_eq!(value(&it, "fsync", Quantity::Rate), Some(19538.85));
     assert_eq!(value(&it, "events", Quantity::Count), Some(348_278.0));
     assert_eq!(it.seconds, Some(10.003));
@@ -92,6 +98,7 @@ fn a_run_of_sysbench_that_failed_is_no_result() {
     let failure = it.failure.clone().unwrap();
     assert_eq!(failure.line, 22);
     assert!(failure.text.starts_with("FATAL: Failed to read file!"));
+    assert_eq!(value(&it, "events", Quantity::Count), Some(0.0));
     assert_eq!(value(&it, "events", Quantity::LatencyMin), None);
     assert!(has(&it, |doubt| matches!(doubt, Doubt::Impossible { .. })));
     let run = run(&[("issue29.txt", &text)]);
@@ -142,7 +149,14 @@ fn fio_2_has_other_units() {
     let above = |doubt: &Doubt| matches!(doubt, Doubt::SharesAboveWhole { percent, .. } if (percent - 110.26).abs() < 0.01);
     assert!(it.doubts.iter().any(above));
     assert!(has(&it, |doubt| matches!(doubt, Doubt::Merged { requests: 645_585.0, .. })));
-    assert!(has(&it, |doubt| matches!(doubt, Doubt::DeviceTimeDiffers { .. })));
+    // 661 s: the device was looked at while the job ramped up, too.
+    let elapsed = it.doubts.iter().find_map(|doubt| match doubt {
+        Doubt::DeviceTimeDiffers { measured, elapsed } => {
+            Some((measured.0 / 1_000_000_000, elapsed.0 / 1_000_000_000))
+        }
+        _ => None,
+    });
+    assert_eq!(elapsed, Some((600, 661)));
     let contradictions: Vec<(f64, u64, u64)> = it
         .doubts
         .iter()
@@ -167,7 +181,15 @@ fn iostat_of_four_generations_is_read_by_its_headings() {
                 ("w/s", 0.11),
                 ("rkB/s", 5.27),
                 ("wkB/s", 1.10),
+                ("rrqm/s", 0.0),
+                ("wrqm/s", 0.02),
                 ("avgrq-sz", 52.53),
+                ("avgqu-sz", 0.0),
+                ("await", 0.88),
+                ("r_await", 0.53),
+                ("w_await", 1.29),
+                ("svctm", 0.52),
+                ("%util", 0.01),
             ],
         ),
         (
@@ -184,6 +206,9 @@ fn iostat_of_four_generations_is_read_by_its_headings() {
                 ("rMB/s", 1.93),
                 ("wMB/s", 3.43),
                 ("aqu-sz", 0.20),
+                ("rareq-sz", 48.60),
+                ("wareq-sz", 78.55),
+                ("svctm", 0.55),
             ],
         ),
         (
@@ -271,7 +296,17 @@ fn go_tpc_of_today_and_of_before() {
     let (_, it) = output(&text);
     assert_eq!(it.rate.unwrap().value, 362.5);
     assert_eq!(value(&it, "tpmC", Quantity::RatePerMinute), Some(362.5));
-    assert_eq!(value(&it, "NEW_ORDER", Quantity::LatencyMax), None);
+    for absent in [Quantity::Percentile(50_000), Quantity::Percentile(95_000), Quantity::LatencyMax]
+    {
+        assert_eq!(value(&it, "NEW_ORDER", absent.clone()), None, "{absent:?}");
+    }
+    let ends = [Quantity::Percentile(90_000), Quantity::Percentile(99_000)]
+        .map(|quantity| ms(&it, "NEW_ORDER", quantity).unwrap());
+    assert_eq!(ends, [192.0, 512.0]);
+    let ends = [Quantity::Percentile(90_000), Quantity::Percentile(99_000)]
+        .map(|quantity| ms(&it, "DELIVERY", quantity).unwrap());
+    assert_eq!(ends, [96.0, 192.0]);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::NotTpc)));
     assert!(has(&it, |doubt| matches!(doubt, Doubt::CoarsePercentiles)));
     let unequal = |doubt: &Doubt| matches!(doubt, Doubt::UnequalTimes { low: 55.6, high: 59.4 });
     assert!(it.doubts.iter().any(unequal), "{:?}", it.doubts);
@@ -288,6 +323,7 @@ fn go_tpc_whose_latencies_are_impossible() {
     });
     let (stated, computed) = found.unwrap();
     assert_eq!((stated, (computed * 10.0).round()), (0.3, 1119.0));
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::NotTpc)));
     let is_latency = |quantity: &Quantity| {
         matches!(quantity, Quantity::LatencyMean | Quantity::LatencyMax | Quantity::Percentile(_))
     };
@@ -312,10 +348,15 @@ fn pgbench_of_four_versions() {
     assert_eq!(ms(&it, "transactions", Quantity::LatencyMean), Some(21.392));
     assert_eq!(ms(&it, "transactions", Quantity::LatencyDeviation), Some(21.357));
     assert_eq!(it.rate.unwrap().value, 4667.865967);
+    assert_eq!(value(&it, "transactions and connections", Quantity::Rate), Some(4667.600630));
     assert!(!has(&it, |doubt| matches!(doubt, Doubt::Edited { .. })));
 
     let Some(text) = field("35-pgbench/v15-progress.txt") else { return };
     let (_, it) = output(&text);
+    assert_eq!((it.conditions.clients, it.seconds), (Some(8), Some(60.0)));
+    assert_eq!(value(&it, "transactions", Quantity::Count), Some(39_051.0));
+    assert_eq!(ms(&it, "transactions", Quantity::LatencyMean), Some(12.293));
+    assert_eq!(ms(&it, "transactions", Quantity::LatencyDeviation), Some(18.234));
     assert_eq!(it.rate.unwrap().value, 650.597861);
     assert_eq!(value(&it, "errors", Quantity::Count), Some(0.0));
     let rates: Vec<f64> = it.samples.iter().map(|(_, rate)| *rate).collect();

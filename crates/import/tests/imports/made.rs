@@ -4,7 +4,11 @@ use super::{has, output, value};
 use import::{PieceKind, decode, parts};
 use record::{Doubt, Quantity};
 use skipped::Need;
-use std::{path::PathBuf, process::Command};
+use std::{
+    os::unix::{fs::MetadataExt, process::CommandExt},
+    path::PathBuf,
+    process::Command,
+};
 
 /// What a program prints; `None`, and said, where it is not installed.
 fn printed(program: &str, arguments: &[&str]) -> Option<String> {
@@ -109,8 +113,20 @@ fn fio_says_the_same_in_text_json_and_terse() {
         assert_eq!(value(it, subject, Quantity::LatencyMin), clat["min"].as_f64());
         assert_eq!(value(it, subject, Quantity::LatencyMean), clat["mean"].as_f64());
         assert_eq!(value(it, subject, Quantity::LatencyMax), clat["max"].as_f64());
-        let p99 = clat["percentile"]["99.000000"].as_f64();
-        assert_eq!(value(it, subject, Quantity::Percentile(99_000)), p99);
+        for (percent, time) in clat["percentile"].as_object().unwrap() {
+            let milli = (percent.parse::<f64>().unwrap() * 1e3).round() as u32;
+            assert_eq!(value(it, subject, Quantity::Percentile(milli)), time.as_f64(), "{percent}");
+        }
+        assert_eq!(value(it, subject, Quantity::LatencyDeviation), clat["stddev"].as_f64());
+        let whole = format!("{subject} lat");
+        let lat = &job[subject]["lat_ns"];
+        for (quantity, name) in [
+            (Quantity::LatencyMin, "min"),
+            (Quantity::LatencyMean, "mean"),
+            (Quantity::LatencyMax, "max"),
+        ] {
+            assert_eq!(value(it, &whole, quantity), lat[name].as_f64(), "{whole} {name}");
+        }
     }
 }
 
@@ -151,8 +167,19 @@ fn sysbench_fileio_made_here() {
     );
     let p95 = value(&it, "events", Quantity::Percentile(95_000)).map(|ns| ns / 1e6);
     close(p95, number_after(&text, "95th percentile"));
-    let sum = value(&it, "events", Quantity::LatencySum).map(|ns| ns / 1e6);
-    close(sum, number_after(&text, "sum"));
+    for (quantity, name) in [
+        (Quantity::LatencyMin, "min:"),
+        (Quantity::LatencyMax, "max:"),
+        (Quantity::LatencySum, "sum:"),
+    ] {
+        close(value(&it, "events", quantity).map(|ns| ns / 1e6), number_after(&text, name));
+    }
+    let written = value(&it, "write", Quantity::Bandwidth).map(|bytes| bytes / 1_048_576.0);
+    close(written, number_after(&text, "written, MiB/s"));
+    let of_thread = text.split("events (avg/stddev):").nth(1).unwrap().lines().next().unwrap();
+    let (mean, deviation) = of_thread.trim().split_once('/').unwrap();
+    close(value(&it, "events", Quantity::PerThread), mean.parse().unwrap());
+    close(value(&it, "events", Quantity::PerThreadDeviation), deviation.parse().unwrap());
     assert!(has(&it, |doubt| matches!(doubt, Doubt::TooShort { .. })));
 }
 
@@ -209,4 +236,114 @@ fn vmstat_made_here() {
         .collect();
     assert_eq!(read, rows);
     assert!(reports[0].since_boot && !reports[1].since_boot);
+}
+
+/// A server of PostgreSQL that goes with the test.
+struct Server {
+    programs: PathBuf,
+    folder: Folder,
+    user: Option<(u32, u32)>,
+}
+
+impl Server {
+    /// `None`, and said, where there is none, or none may be run.
+    fn start() -> Option<Server> {
+        let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let mut all: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();
+        all.retain(|folder| folder.join("initdb").exists() && folder.join("pgbench").exists());
+        all.sort();
+        let Some(programs) = all.pop() else {
+            skipped::skip(Need::PostgreSql, "no server of PostgreSQL is installed");
+            return None;
+        };
+        let folder = Folder::new("pgbench");
+        // It refuses to run as root.
+        let root = std::fs::metadata(&folder.0).unwrap().uid() == 0;
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let own = users.lines().find(|line| line.starts_with("postgres:"));
+        let user = own.and_then(|line| {
+            let mut words = line.split(':').skip(2);
+            Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+        });
+        if root && user.is_none() {
+            skipped::skip(Need::PostgreSql, "there is no user postgres to run it");
+            return None;
+        }
+        let user = user.filter(|_| root);
+        if let Some((uid, gid)) = user {
+            std::os::unix::fs::chown(&folder.0, Some(uid), Some(gid)).unwrap();
+        }
+        let server = Server { programs, folder, user };
+        let at = server.folder.0.to_string_lossy().into_owned();
+        let data = format!("{at}/data");
+        server.ran("initdb", &["-D", &data, "-A", "trust", "-U", "spindle", "--no-sync"]);
+        let options = format!("-c listen_addresses='' -c fsync=off -k {at}");
+        let log = format!("{at}/log");
+        server.ran("pg_ctl", &["-D", &data, "-w", "-l", &log, "-o", &options, "start"]);
+        Some(server)
+    }
+
+    /// What a program of its version prints, on both streams.
+    fn ran(&self, program: &str, arguments: &[&str]) -> (String, String) {
+        let mut command = Command::new(self.programs.join(program));
+        command.args(arguments).current_dir(&self.folder.0).env("LC_ALL", "C");
+        command.env("PGHOST", &self.folder.0).env("PGUSER", "spindle");
+        if let Some((uid, gid)) = self.user {
+            command.gid(gid).uid(uid);
+        }
+        // What a server inherits stays open for as long as it runs.
+        let (out, err) = (self.folder.0.join("out"), self.folder.0.join("err"));
+        let file = |path: &PathBuf| std::fs::File::create(path).unwrap();
+        let ended = command.stdout(file(&out)).stderr(file(&err)).status().unwrap();
+        let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+        assert!(ended.success(), "{program}: {}{}", read(&out), read(&err));
+        (read(&out), read(&err))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let data = self.folder.0.join("data");
+        let mut command = Command::new(self.programs.join("pg_ctl"));
+        command.arg("-D").arg(data).args(["-m", "immediate", "-w", "stop"]);
+        if let Some((uid, gid)) = self.user {
+            command.gid(gid).uid(uid);
+        }
+        let _ = command.current_dir("/").output();
+    }
+}
+
+#[test]
+fn pgbench_made_here() {
+    let Some(server) = Server::start() else { return };
+    server.ran("pgbench", &["-i", "-q", "-s", "2", "postgres"]);
+    let (out, progress) =
+        server.ran("pgbench", &["-c", "2", "-j", "2", "-T", "3", "-P", "1", "postgres"]);
+    // As a terminal shows both.
+    let text = format!("{progress}{out}");
+    let (tool, it) = output(&text);
+    assert!(tool.starts_with("pgbench"), "{tool}");
+    let after = |name: &str| number_after(&out, name);
+    assert_eq!(it.conditions.clients.map(|it| it as f64), Some(after("number of clients")));
+    assert_eq!(it.seconds, Some(after("duration")));
+    let count = after("number of transactions actually processed");
+    assert_eq!(value(&it, "transactions", Quantity::Count), Some(count));
+    if out.contains("number of failed transactions") {
+        let failed = after("number of failed transactions");
+        assert_eq!(value(&it, "errors", Quantity::Count), Some(failed));
+    }
+    let ms = |quantity| super::ms(&it, "transactions", quantity);
+    assert_eq!(ms(Quantity::LatencyMean), Some(after("latency average =")));
+    assert_eq!(ms(Quantity::LatencyDeviation), Some(after("latency stddev =")));
+    assert_eq!(it.rate.unwrap().value, after("tps ="));
+    let shown: Vec<f64> = progress
+        .lines()
+        .filter(|line| line.starts_with("progress: "))
+        .map(|line| number_after(line, " s,"))
+        .collect();
+    let read: Vec<f64> = it.samples.iter().map(|(_, rate)| *rate).collect();
+    assert!(!shown.is_empty(), "{progress}");
+    assert_eq!(read, shown);
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::TooShort { .. })));
+    assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
 }
