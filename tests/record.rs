@@ -220,6 +220,23 @@ fn a_trace_is_replayed_on_scratch_files_and_on_emulated_devices() {
     let device = place.loop_device("disk", 32);
     let words = ["compare", device.node.to_str().unwrap(), "--replay", file, "--rounds", "1"];
     place.run(&words).expect(2).complains_of(&["--confirm"]);
+    let disk = place.path().join("disk");
+    assert!(std::fs::read(&disk).unwrap().iter().all(|byte| *byte == 0), "it was written to");
+    // With it, on the device itself; a request after the one before it has ended, and 2 ms to think.
+    let before = device.settings();
+    let confirmed = ["--confirm", disk.to_str().unwrap(), "--schedulers", "none,mq-deadline"];
+    let node = device.node.to_str().unwrap();
+    let closed = replay(node, &[&confirmed[..], &["--replay-mode", "closed"]].concat());
+    assert!((200.0..500.0).contains(&rate(&closed)), "{closed}");
+    assert!(std::fs::read(&disk).unwrap().iter().any(|byte| *byte != 0), "nothing was written");
+    assert_eq!(device.settings(), before);
+    // One that was told it may be overwritten is still no device to overwrite while somebody uses it.
+    let exclusive = rustix::fs::OFlags::EXCL.bits() as i32;
+    let held = File::options().read(true).custom_flags(exclusive).open(&device.node).unwrap();
+    let words = ["compare", node, "--replay", file, "--rounds", "1", "--quiet"];
+    let refused = place.run(&[&words[..], &confirmed].concat()).expect(2);
+    drop(held);
+    refused.complains_of(&["cannot be opened exclusively"]);
 
     // As fast as possible on an emulated disk: the rates of two runs agree, unless the machine is busy.
     if !Path::new("/dev/fuse").exists() {
