@@ -91,6 +91,13 @@ fn laid_out<'a>(document: &'a Document, fonts: &Fonts) -> (Vec<(Part<'a>, f32)>,
     );
     paragraph(&mut parts, &mut y, &about, NOTE, 4);
     let (panels, left_out) = panels(document);
+    if panels.is_empty() {
+        y += 10.0;
+        for cell in document.cells.iter().take(MAX_ROWS) {
+            paragraph(&mut parts, &mut y, &alone(document, cell), TEXT, 1);
+        }
+        return (parts, y + MARGIN);
+    }
     for panel in panels {
         y += 16.0;
         let height = panel.height();
@@ -104,6 +111,19 @@ fn laid_out<'a>(document: &'a Document, fonts: &Fonts) -> (Vec<(Part<'a>, f32)>,
     }
     paragraph(&mut parts, &mut y, &legend(document), NOTE, 4);
     (parts, y + MARGIN)
+}
+
+/// The figures of a cell that is compared with none.
+fn alone(document: &Document, cell: &Cell) -> String {
+    let rate = cell.throughput.map(|it| format!("{} {}/s", words::count(it.mean), document.unit));
+    let tail = cell.p99.map(|ms| format!("p99 latency {}", milliseconds(ms)));
+    let figures: Vec<String> = rate.into_iter().chain(tail).collect();
+    let figures = if figures.is_empty() { "no data".to_owned() } else { figures.join(", ") };
+    format!("{}: {figures}", cell.label)
+}
+
+fn milliseconds(ms: f64) -> String {
+    units::Nanos((ms * 1e6) as u64).to_string()
 }
 
 /// What shades and lines mean.
@@ -295,7 +315,7 @@ impl<'a> Panel<'a> {
 
     fn figure(&self, cell: &Cell) -> String {
         let figure = match self.metric {
-            P99 => cell.p99.map(|ms| units::Nanos((ms * 1e6) as u64).to_string()),
+            P99 => cell.p99.map(milliseconds),
             _ => cell.throughput.map(|it| format!("{}/s", words::count(it.mean))),
         };
         figure.unwrap_or_else(|| "–".to_owned())
@@ -362,6 +382,18 @@ mod tests {
         assert_eq!((panels.len(), left_out), (5, 19));
         let (width, height, _) = decoded(&ranking_png(&many).unwrap());
         assert!(height < 2 * width, "{width} × {height}");
+    }
+
+    #[test]
+    fn what_is_compared_with_nothing_has_its_figures() {
+        let mut one = document(&[8]);
+        one.cells.truncate(1);
+        one.cells[0].comparisons.clear();
+        let said = laid_out(&one, &Fonts::embedded().unwrap()).0;
+        let is_said = |(part, _): &(Part, f32)| matches!(part, Part::Line(text, _) if text.contains(" operations/s, p99 latency 2"));
+        assert!(said.iter().any(is_said));
+        one.cells.clear();
+        ranking_png(&one).unwrap();
     }
 
     #[test]
