@@ -480,6 +480,10 @@ export interface TrialPoint {
    */
   cell: number;
   /**
+   * How long its operations took; none where it does not count.
+   */
+  latency?: LatencyCounts | null;
+  /**
    * Why it does not count.
    */
   lost?: string | null;
@@ -499,6 +503,19 @@ export interface TrialPoint {
    * Operations, or transactions, a second; none where it does not count.
    */
   throughput?: number | null;
+}
+/**
+ * Operations by latency, in steps of a quarter of an octave: step `n` is from 2^(n/4) to 2^((n+1)/4) µs.
+ */
+export interface LatencyCounts {
+  /**
+   * How many are in it and in each step after it.
+   */
+  counts: number[];
+  /**
+   * The first step that has any.
+   */
+  first: number;
 }
 /**
  * Two runs, the first before the second.

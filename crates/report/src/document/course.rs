@@ -1,7 +1,7 @@
 //! Trials one by one, and what happened within them.
 
 use analysis::Metric;
-use record::{EventLog, Measurement, Run, Trial};
+use record::{EventLog, Histogram, Measurement, Run, Trial};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,8 +21,35 @@ pub struct TrialPoint {
     pub throughput: Option<f64>,
     /// 99th percentile, ms.
     pub p99: Option<f64>,
+    /// How long its operations took; none where it does not count.
+    pub latency: Option<LatencyCounts>,
     /// Why it does not count.
     pub lost: Option<String>,
+}
+
+/// Operations by latency, in steps of a quarter of an octave: step `n` is from 2^(n/4) to 2^((n+1)/4) µs.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LatencyCounts {
+    /// The first step that has any.
+    pub first: i32,
+    /// How many are in it and in each step after it.
+    pub counts: Vec<u64>,
+}
+
+impl LatencyCounts {
+    /// Of a trial's whole histogram, some 40 steps and 200 bytes; none of one without operations.
+    fn of(histogram: &Histogram) -> Option<LatencyCounts> {
+        // What took no time that can be measured took less than a nanosecond.
+        let step = |micros: f64| (micros.max(1e-3).log2() * 4.0).floor() as i32;
+        let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+        for (latency, count) in histogram.buckets() {
+            *counts.entry(step(latency.as_micros_f64())).or_default() += count;
+        }
+        let (first, last) = (*counts.first_key_value()?.0, *counts.last_key_value()?.0);
+        let counts = (first..=last).map(|step| counts.get(&step).copied().unwrap_or(0)).collect();
+        Some(LatencyCounts { first, counts })
+    }
 }
 
 /// The course of a trial, second by second. Warm-up has times of zero or less.
@@ -89,6 +116,7 @@ pub fn trials(run: &Run) -> Vec<TrialPoint> {
             at: trial.started_at - first,
             throughput: measured.and_then(|it| Metric::Throughput.of(it)).map(rounded),
             p99: measured.and_then(|it| Metric::P99.of(it)).map(|ns| rounded(ns / 1e6)),
+            latency: measured.and_then(|it| LatencyCounts::of(&it.latency())),
             lost: crate::sentences::outcome(&trial.outcome),
         }
     };
@@ -170,4 +198,24 @@ fn rounded(value: f64) -> f64 {
     }
     let scale = 10f64.powi(3 - value.abs().log10().floor() as i32);
     (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    #[test]
+    fn latencies_are_counted_in_quarters_of_an_octave() {
+        let of = |latencies: &[(u64, u64)]| {
+            let buckets =
+                latencies.iter().map(|(micros, count)| (Nanos::from_micros(*micros), *count));
+            LatencyCounts::of(&Histogram::from_buckets(buckets)).map(|it| (it.first, it.counts))
+        };
+        assert_eq!(of(&[]), None);
+        // 1024 µs is 2^(40/4), and 1100 µs less than 2^(41/4); 2200 µs are an octave above it.
+        assert_eq!(of(&[(1030, 3), (1100, 2), (2200, 1)]), Some((40, vec![5, 0, 0, 0, 1])));
+        let all = of(&[(1, 1), (10_000_000, 1)]).unwrap();
+        assert_eq!(all.1.iter().sum::<u64>(), 2);
+    }
 }
