@@ -144,5 +144,7 @@ async function start(): Promise<void> {
   }
 }
 
+// What is folded is printed, too; tables are not: a chart's numbers would fill books.
+addEventListener("beforeprint", () => document.querySelectorAll<HTMLDetailsElement>("details.condition").forEach((it) => (it.open = true)));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 void start();

@@ -9,6 +9,7 @@ import { decimate, lines } from "./charts/lines.js";
 import { legend, points } from "./charts/points.js";
 import { seeks } from "./charts/seeks.js";
 import { animation } from "./charts/animation.js";
+import { ofSeconds, ofTrials, quantile } from "./charts/heat.js";
 import { type Table, figure, interactive, plain, twin } from "./table.js";
 
 /** A section: its heading is a conclusion where there is one. */
@@ -26,6 +27,21 @@ function cellsOf(run: Document, condition: number): Cell[] {
 
 function within(condition: Condition): string {
   return condition.name ? `With ${condition.name}` : "";
+}
+
+/** More conditions than this are folded, but those in which the baseline is not to be kept. */
+const UNFOLDED = 8;
+
+/** Each condition below its name. */
+function byCondition(run: Document, content: (condition: Condition, place: number) => (Node | null)[]): Node[] {
+  const many = run.conditions.length > UNFOLDED;
+  return run.conditions.flatMap((condition, place) => {
+    const shown = content(condition, place).filter((node): node is Node => node !== null);
+    if (shown.length === 0) return [];
+    if (!many) return condition.name ? [h("h3", {}, within(condition)), ...shown] : shown;
+    const open = place === 0 || condition.decision !== condition.baseline;
+    return [h("details", { class: "condition", open }, h("summary", {}, within(condition)), ...shown)];
+  });
 }
 
 /** The decision, as a ticket would have it. */
@@ -70,18 +86,15 @@ export function ranking(run: Document): Section {
     title: compared ? `${settled} of ${all} differences in throughput are settled` : "What each cell did",
     content: () => {
       if (!compared) return [plain(figures(run, run.cells, ""))];
-      const panels = run.conditions.flatMap((condition, place) => {
+      const panels = byCondition(run, (condition, place) => {
         const cells = cellsOf(run, place);
         const shown = METRICS.filter((metric) => cells.some((cell) => comparison(cell, metric)));
         // Where there is one condition, a figure's name is the heading below the section's.
         const level = condition.name ? "h4" : "h3";
-        return [
-          condition.name ? h("h3", {}, within(condition)) : null,
-          ...shown.flatMap((metric) => [
-            h(level, {}, metricName(run, metric)),
-            twin(intervals(run, condition, cells, metric), intervalTable(run, condition, cells, metric)),
-          ]),
-        ];
+        return shown.flatMap((metric) => [
+          h(level, {}, metricName(run, metric)),
+          twin(intervals(run, condition, cells, metric), intervalTable(run, condition, cells, metric)),
+        ]);
       });
       return [h("p", { class: "note" }, meaning(run)), ...panels];
     },
@@ -257,16 +270,16 @@ function scalingTitle(run: Document, names: string[], levels: number[], at: (nam
   return `From ${first} to ${last} clients, ${run.unit} grow ${range} times`;
 }
 
-/** Distributions of latency. */
+/** Distributions of latency, and how they change from trial to trial. */
 export function latency(run: Document): Section {
   return {
     id: "latency",
     short: "Latency",
-    title: "How long operations take",
+    title: latencyTitle(run),
     content: () =>
-      run.conditions.flatMap((condition, place) => {
+      byCondition(run, (condition, place) => {
         const cells = cellsOf(run, place).filter((cell) => cell.distribution.length > 1);
-        if (cells.length === 0) return [null];
+        if (cells.length === 0) return [];
         // The tail is what differs: the axis is the share that takes longer.
         const series = cells.map((cell) => ({
           label: cell.label,
@@ -274,7 +287,6 @@ export function latency(run: Document): Section {
           y: cell.distribution.map(([, below]) => Math.max(1e-5, 1 - (below as number))),
         }));
         return [
-          condition.name ? h("h3", {}, within(condition)) : null,
           twin(
             lines({
               title: `Latency${condition.name ? `, ${condition.name}` : ""}`,
@@ -289,20 +301,77 @@ export function latency(run: Document): Section {
             }),
             figures(run, cells, condition.name),
           ),
+          ...latencyOverTrials(run, cells),
         ];
       }),
   };
 }
 
-/** The course of trials: figures of the clients, and any counters, on one cursor. */
+/** Which cells have the shortest and the longest tail, where there is one condition. */
+function latencyTitle(run: Document): string {
+  const known = run.cells.filter((cell) => typeof cell.p99 === "number").sort((a, b) => (a.p99 as number) - (b.p99 as number));
+  const [least, most] = [known[0], known.at(-1)];
+  if (!least || !most || least === most) return "How long operations take";
+  return `99 of 100 operations take up to ${time(least.p99)} (${fullName(run, least)}) to ${time(most.p99)} (${fullName(run, most)})`;
+}
+
+/** A column for each trial of a cell: what changes in the course of the run. */
+function latencyOverTrials(run: Document, cells: Cell[]): Node[] {
+  const shown = cells
+    .map((cell) => ({ cell, trials: run.trials.filter((trial) => trial.cell === cell.index && trial.latency) }))
+    .filter(({ trials }) => trials.length > 1);
+  if (shown.length === 0) return [];
+  const charts = ofTrials(shown.map(({ cell, trials }) => ({ label: fullName(run, cell), trials: trials.flatMap((trial) => trial.latency ?? []) })));
+  return [
+    h("h4", {}, "Over the run"),
+    h("p", { class: "note" }, "Each trial is a column, in the order in which they ran: the darker, the more of its operations took so long; the line is the median."),
+    h(
+      "div",
+      { class: "multiples" },
+      ...shown.map(({ cell, trials }, place) =>
+        captioned(cell.label, charts[place] as HTMLElement, {
+          caption: `${fullName(run, cell)}, trial by trial`,
+          columns: ["round", "median at most", "99th percentile", "longest at most"],
+          rows: trials.map((trial) => {
+            const [half, all] = [0.5, 1].map((wanted) => (trial.latency ? quantile(trial.latency, wanted) : null));
+            return [String(trial.round + 1), figure(half, time(half)), figure(trial.p99, time(trial.p99)), figure(all, time(all))];
+          }),
+        }),
+      ),
+    ),
+  ];
+}
+
+/** A chart with its name above it, and its table. */
+function captioned(name: string, chart: Element, table: Table): HTMLElement {
+  const it = twin(chart, table);
+  it.prepend(h("figcaption", {}, name));
+  return it;
+}
+
+/** Rows of a table of seconds: a trial of twelve hours has 43,200. */
+const MOST_ROWS = 600;
+
+/** Where counters are read, and by which names. */
+const LAYERS: [string, (name: string) => boolean][] = [
+  ["Device", (name) => /^(device|sim|emulate|cache)\./.test(name)],
+  ["Host", (name) => /^(cpu|memory|pressure|vm|kernel|writeback|irq)\./.test(name)],
+  ["Server and others", () => true],
+];
+
+/** The course of trials: figures of the clients, and counters of device, host and server, on one cursor. */
 export function course(run: Document): Section | null {
   if (run.courses.length === 0) return null;
   const seen = new Set(run.findings.flatMap((finding) => finding.counters));
-  const known = [...new Set(run.courses.flatMap((it) => Object.keys(it.counters)))];
+  let left = [...new Set(run.courses.flatMap((it) => Object.keys(it.counters)))];
   // What findings speak of comes first.
-  known.sort((a, b) => Number(seen.has(b)) - Number(seen.has(a)) || a.localeCompare(b));
-  const chosen = [known.find((name) => seen.has(name)), known.find((name) => name === "device.aqu-sz"), known[0]].find(Boolean) ?? "";
-  let counter = known.indexOf(chosen);
+  left.sort((a, b) => Number(seen.has(b)) - Number(seen.has(a)) || a.localeCompare(b));
+  const layers = LAYERS.map(([layer, has]) => {
+    const names = left.filter(has);
+    left = left.filter((name) => !has(name));
+    const queue = names.indexOf("device.aqu-sz");
+    return { layer, names, chosen: seen.has(names[0] ?? "") || queue < 0 ? 0 : queue };
+  }).filter(({ names }) => names.length > 0);
   let condition = 0;
   const out = h("div", {});
   const key = "course";
@@ -310,10 +379,10 @@ export function course(run: Document): Section | null {
     const cells = cellsOf(run, condition);
     const courses = run.courses.filter((it) => cells.some((cell) => cell.index === it.cell));
     const label = (cell: number) => run.cells.find((it) => it.index === cell)?.label ?? "";
-    const chart = (name: string, of: (it: (typeof courses)[number]) => [number[], (number | null)[]], format: (value: number) => string, logY = false) => {
-      const series = courses.map((it) => ({ label: label(it.cell), ...decimate(...of(it), 2000) }));
+    const chart = (name: string, of: (it: (typeof courses)[number]) => [number[], (number | null)[]], format: (value: number) => string, showing: Set<number>, logY = false) => {
+      const series = courses.map((it) => ({ label: label(it.cell), strong: showing.has(it.cell), ...decimate(...of(it), 2000) }));
       return twin(
-        lines({ title: name, x: "seconds from the end of warm-up", y: name, series, formatX: (value) => count(value), formatY: format, sync: key, logY, height: 200 }),
+        lines({ title: name, x: "seconds from the end of warm-up", y: name, series, formatX: (value) => String(Number(value.toPrecision(6))), formatY: format, sync: key, logY, height: 200 }),
         {
           caption: `${name}, second by second`,
           columns: ["second", ...series.map((it) => it.label)],
@@ -321,19 +390,40 @@ export function course(run: Document): Section | null {
         },
       );
     };
-    const name = known[counter] ?? "";
-    const about = run.counters[name];
-    const findings = run.findings.filter((finding) => finding.counters.includes(name));
+    const counters = layers.flatMap(({ names, chosen }) => {
+      const name = names[chosen] as string;
+      const about = run.counters[name];
+      const findings = run.findings.filter((finding) => finding.counters.includes(name) && finding.cells.some((cell) => cells.some((it) => it.index === cell)));
+      return [
+        h("h3", {}, `${name}: ${about?.meaning ?? ""}`),
+        ...findings.map((finding) => h("p", { class: "finding" }, h("strong", {}, `${finding.id}: `), `${finding.statement} (${finding.evidence}) In bold: ${finding.cells.map(label).join(", ")}.`)),
+        chart(name, (it) => [it.counters_at, it.counters[name] ?? []], (value) => withUnit(value, about?.unit ?? ""), new Set(findings.flatMap((finding) => finding.cells))),
+      ];
+    });
+    const shown = courses.filter((it) => it.max.some((value) => value > 0));
+    const seconds = ofSeconds(shown.map((it) => ({ label: label(it.cell), course: it })));
+    const none = new Set<number>();
     out.replaceChildren(
       h("h3", {}, `${run.unit} in each second`),
-      chart(`${run.unit}/s`, (it) => [it.at, it.operations], count),
+      chart(`${run.unit}/s`, (it) => [it.at, it.operations], count, none),
       h("h3", {}, "99th percentile of each second"),
-      chart("99th percentile", (it) => [it.at, it.p99.map((value) => (value > 0 ? value : null))], time, true),
-      ...(name
+      chart("99th percentile", (it) => [it.at, it.p99.map((value) => (value > 0 ? value : null))], time, none, true),
+      ...counters,
+      ...(shown.length > 0
         ? [
-            h("h3", {}, `${name}: ${about?.meaning ?? ""}`),
-            ...findings.map((finding) => h("p", { class: "finding" }, h("strong", {}, `${finding.id}: `), `${finding.statement} (${finding.evidence})`)),
-            chart(name, (it) => [it.counters_at, it.counters[name] ?? []], (value) => withUnit(value, about?.unit ?? "")),
+            h("h3", {}, "Latency in each second"),
+            h("p", { class: "note" }, "Of each second three percentiles are kept, and shades are drawn from these: the line is the median, half of the operations are above it; dark up to the 99th percentile, light up to the longest."),
+            h(
+              "div",
+              { class: "multiples" },
+              ...shown.map((it, place) =>
+                captioned(label(it.cell), seconds[place] as HTMLElement, {
+                  caption: `${label(it.cell)}, latency second by second`,
+                  columns: ["second", "median", "99th percentile", "longest"],
+                  rows: it.at.slice(0, MOST_ROWS).map((at, row) => [count(at), ...[it.p50, it.p99, it.max].map((values) => figure(values[row], time(values[row])))]),
+                }),
+              ),
+            ),
           ]
         : []),
     );
@@ -350,7 +440,7 @@ export function course(run: Document): Section | null {
           "p",
           { class: "tools" },
           run.conditions.length > 1 ? choice("Condition", run.conditions.map((it) => it.name), 0, (at) => { condition = at; render(); }) : null,
-          known.length > 0 ? choice("Counter", known.map((name) => (seen.has(name) ? `${name} (finding)` : name)), counter, (at) => { counter = at; render(); }) : null,
+          ...layers.map((it) => choice(it.layer, it.names.map((name) => (seen.has(name) ? `${name} (finding)` : name)), it.chosen, (at) => { it.chosen = at; render(); })),
         ),
         out,
       ];
@@ -417,7 +507,7 @@ export function rounds(run: Document): Section {
     short: "Rounds",
     title: lost > 0 ? `${run.trials.length} trials, of which ${lost} do not count` : `All ${run.trials.length} trials`,
     content: () =>
-      run.conditions.flatMap((condition, place) => {
+      byCondition(run, (condition, place) => {
         const cells = cellsOf(run, place);
         const names = legend(cells);
         const table: Table = {
@@ -434,7 +524,6 @@ export function rounds(run: Document): Section {
             ]),
         };
         return [
-          condition.name ? h("h3", {}, within(condition)) : null,
           h("ul", { class: "legend" }, ...cells.map((cell, at) => h("li", {}, names[at] as Node, cell.label))),
           twin(points(run, cells), table),
         ];
@@ -524,6 +613,13 @@ export function environment(run: Document): Section {
     title: `${run.world === "real" ? "Measured" : run.world === "emulated" ? "Emulated" : run.world === "simulated" ? "Simulated" : "Imported"}: ${run.environment.find(([name]) => name === "device")?.[1] ?? ""}`,
     content: () => [
       pairs([["workload", run.workload], ["timing", run.timing], ...(run.environment as [string, string][])], "Where and what"),
+      run.factors.length > 0
+        ? plain({
+            caption: "The plan: what varies",
+            columns: ["factor", "is", "levels"],
+            rows: run.factors.map((it) => [it.name, { setting: "a setting of the host", choice: "a choice", condition: "a condition" }[it.role] ?? it.role, it.levels.join(", ")]),
+          })
+        : null,
       settings.length > 0 ? pairs(settings, "Settings before the run; they are put back after it") : null,
     ],
   };

@@ -140,9 +140,42 @@ describe("the page", () => {
       await page.locator(`#${id}`).scrollIntoViewIfNeeded();
       await page.waitForTimeout(60);
     }
-    const drawn = await page.$$eval(".plot canvas, svg.chart, canvas.seeks, canvas.heads", (all) => all.map((it) => it.getBoundingClientRect().width > 100));
+    const drawn = await page.$$eval(".plot canvas, svg.chart, canvas.seeks, canvas.heads, canvas.heat", (all) => all.map((it) => it.getBoundingClientRect().width > 100));
     assert.ok(drawn.length > 20 && drawn.every(Boolean), `${drawn.filter(Boolean).length} of ${drawn.length} charts`);
     assert.deepEqual(said, []);
+    await done();
+  });
+
+  test("says what was measured, and heatmaps have something to see", async () => {
+    const { page, done } = await open(file.one);
+    assert.match(await page.locator("header").textContent(), /simulated:hdd-15k@2\.6\.18/);
+    for (const id of ["latency", "course"]) {
+      await page.locator(`#${id} canvas.heat`).first().scrollIntoViewIfNeeded();
+      await page.waitForTimeout(100);
+      const inked = await page.locator(`#${id} canvas.heat`).first().evaluate((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        // Blue: more blue than red, and seen.
+        let blue = 0;
+        for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 40 && data[at + 2] > data[at] + 60) blue += 1;
+        return blue / (data.length / 4);
+      });
+      assert.ok(inked > 0.05, `${id}: ${inked} of the pixels are blue`);
+    }
+    await done();
+  });
+
+  test("the grey behind a cell agrees with its verdict", async () => {
+    const { page, done } = await open(file.one);
+    const rows = await page.$$eval("svg.intervals circle.point", (points) => points.map((point) => {
+      const [x, y] = [point.cx.baseVal.value, point.cy.baseVal.value];
+      const grey = [...point.ownerSVGElement.querySelectorAll(".band")].find((it) => it.y.baseVal.value <= y && y <= it.y.baseVal.value + it.height.baseVal.value);
+      const [from, width] = [grey.x.baseVal.value, grey.width.baseVal.value];
+      return { verdict: [...point.classList].find((it) => it !== "point"), inside: from <= x && x <= from + width };
+    }));
+    const of = (verdicts) => rows.filter((it) => verdicts.includes(it.verdict));
+    assert.ok(of(["better", "worse"]).length > 5 && of(["open"]).length > 5, JSON.stringify(rows));
+    assert.ok(of(["better", "worse"]).every((it) => !it.inside), "what is told from none lies outside");
+    assert.ok(of(["open"]).every((it) => it.inside), "what is open lies inside");
     await done();
   });
 
@@ -266,9 +299,11 @@ describe("the page", () => {
         const counters = Object.fromEntries(Object.entries(sample.counters).map(([name, value], place) => [name, wobble(value, index + place)]));
         big.cells.push({ ...sample, index, condition: c, label: `cell ${k}`, counters, distribution: sample.distribution.map(([ms, below], place) => [wobble(ms, place + index), below]).sort((a, b) => a[0] - b[0]) });
         const course = run.courses.find((it) => it.cell === sample.index);
+        const measured = run.trials.find((it) => it.cell === sample.index && it.latency).latency;
+        const latency = (round) => ({ first: measured.first, counts: measured.counts.map((it, place) => Math.round(wobble(it, round + place + index))) });
         const long = Array.from({ length: 30 }, (_, at) => at - 2);
         big.courses.push({ ...course, cell: index, at: long, counters_at: long, ...Object.fromEntries(["operations", "p50", "p99", "max"].map((name) => [name, long.map((at) => wobble(100, at + index))])), counters: Object.fromEntries(Object.keys(course.counters).map((name, place) => [name, long.map((at) => Number(wobble(50, at * 7 + index + place).toPrecision(4)))])) });
-        for (let round = 0; round < 12; round += 1) big.trials.push({ cell: index, round, replica: 0, at: round * 60 + k, throughput: wobble(100, round + index), p99: wobble(5, round), lost: null });
+        for (let round = 0; round < 12; round += 1) big.trials.push({ cell: index, round, replica: 0, at: round * 60 + k, throughput: wobble(100, round + index), p99: wobble(5, round), latency: latency(round), lost: null });
       }
     }
     const path = join(folder, "large.html");

@@ -9,6 +9,8 @@ export interface Series {
   label: string;
   x: number[];
   y: (number | null)[];
+  /** Whether it is drawn bold: what one is to look at. */
+  strong?: boolean;
 }
 
 /** What a chart shows. */
@@ -87,7 +89,7 @@ function options(it: Lines, width: number): uPlot.Options {
         ...(it.splitsX ? { splits: () => it.splitsX as number[], filter: (_: uPlot, splits: number[]) => splits } : {}),
         values: (_, values) => values.map((value) => (value === null ? "" : it.formatX(value))),
       },
-      { ...axis, label: it.y, size: 70, values: (_, values) => values.map((value) => (value === null ? "" : it.formatY(value))) },
+      { ...axis, label: it.y, size: (_: uPlot, values: string[]) => Math.max(60, 7 * Math.max(0, ...(values ?? []).map((value) => value.length)) + 16), values: (_, values) => values.map((value) => (value === null ? "" : it.formatY(value))) },
     ],
     series: [
       { label: it.x, value: (_, value) => (value === null ? "–" : it.formatX(value)) },
@@ -95,7 +97,7 @@ function options(it: Lines, width: number): uPlot.Options {
         label: one.label,
         stroke: line(place),
         dash: dash(place),
-        width: 2,
+        width: one.strong ? 4 : 2,
         spanGaps: true,
         points: { show: it.points ?? false },
         value: (_: uPlot, value: number | null) => (value === null ? "–" : it.formatY(value)),
