@@ -72,6 +72,11 @@ pub enum Evidence {
         /// How many times the throughput.
         throughput: f64,
     },
+    /// Part of the target's file that is in the page cache, `target.cached`.
+    TargetCached {
+        /// How much, mean.
+        bytes: f64,
+    },
     /// Growth of the page cache.
     CacheGrew {
         /// Over the bytes that the clients moved.

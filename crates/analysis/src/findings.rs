@@ -31,7 +31,7 @@ mod writeback_throttled;
 
 use crate::{Analysis, CellSummary, Evidence, Layer, Metric};
 use counters::Counter;
-use plan::Mechanism;
+use plan::{Factor, Mechanism};
 use record::{Run, WorldKind};
 use serde::Serialize;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
@@ -49,6 +49,17 @@ pub struct Finding {
     pub evidence: Evidence,
     /// What could prove it wrong.
     pub check: Check,
+}
+
+impl Finding {
+    /// Whether it can be why a cell differs from its baseline: a cause that one of them has. What both have explains no
+    /// difference, unless they differ in what it speaks of.
+    pub fn explains(&self, run: &Run, cell: usize, baseline: usize) -> bool {
+        let (here, there) = (self.cells.contains(&cell), self.cells.contains(&baseline));
+        let queue = |cell: usize| run.plan.cells.get(cell)?.level(&Factor::NrRequests);
+        let of_queue = self.kind == FindingKind::NoFreeRequest && queue(cell) != queue(baseline);
+        self.kind.is_cause() && (here != there || (here && of_queue))
+    }
 }
 
 /// The kinds of findings, each with a page of its name in docs/reference/findings/.

@@ -51,6 +51,7 @@ catalogue! {
     PROCESS_CPUS "process.cpus" Count Mean, "CPU time of the load generator, in CPUs", "getrusage(2)";
     MEMORY_CACHED "memory.cached" Bytes Mean, "Page cache", "/proc/meminfo";
     MEMORY_CACHED_GROWTH "memory.cached_growth" Bytes Mean, "Growth of the page cache in a second", "/proc/meminfo";
+    TARGET_CACHED "target.cached" Bytes Mean, "Part of the target's file that is in the page cache", "cachestat(2), since Linux 6.5";
     MEMORY_DIRTY "memory.dirty" Bytes Mean, "Dirty memory", "/proc/meminfo";
     MEMORY_WRITEBACK "memory.writeback" Bytes Mean, "Memory under write-back", "/proc/meminfo";
     VM_PAGED_IN "vm.paged_in/s" BytesPerSecond Mean, "Bytes read from block devices by all", "/proc/vmstat pgpgin";

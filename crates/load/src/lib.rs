@@ -39,7 +39,7 @@ pub use commit::{CommitSpec, Commits, Place, commits, settle};
 pub use direct_reads::{DirectRead, DirectReads};
 pub use error::{FioProblem, LoadError, Stage};
 pub use fio::fio_takes;
-pub use forget::forget_cached;
+pub use forget::{CachedPart, forget_cached};
 pub use lay_out::{LaidOut, LayOut, lay_out};
 pub use process::serve_client;
 pub use replay::ReplayLoad;

@@ -249,7 +249,9 @@ fn place(run: &Run) -> Vec<(String, String)> {
 /// The counters in which a finding is seen, for marks in their courses.
 fn seen_in(kind: FindingKind) -> Vec<String> {
     let all: &[&counters::Counter] = match kind {
-        FindingKind::BufferedDirect => &[&counters::MEMORY_CACHED_GROWTH, &counters::CACHE_USED],
+        FindingKind::BufferedDirect => {
+            &[&counters::TARGET_CACHED, &counters::MEMORY_CACHED_GROWTH, &counters::CACHE_USED]
+        }
         FindingKind::Cache => &[&counters::DEVICE_R_MB, &counters::DEVICE_W_MB],
         FindingKind::ColdDrives => &[&counters::SIM_BUSY_DRIVES, &counters::EMULATE_BUSY_DRIVES],
         FindingKind::CpuWait => &[&counters::CLIENTS_CPU_WAIT],

@@ -1,8 +1,7 @@
 //! Cells that differ from their baseline, and nothing that was counted says why.
 
-use super::{Change, Check, Evidence, Expectation, Finding, FindingKind, Found};
+use super::{Change, Check, Evidence, Expectation, Finding, Found};
 use crate::{Analysis, Metric, Verdict};
-use plan::{Factor, Level};
 use record::Run;
 
 /// `others` are the findings of the same run.
@@ -16,16 +15,8 @@ pub fn find(run: &Run, analysis: &Analysis, others: &[Finding]) -> Option<Found>
                 matches!(it.verdict, Verdict::Better | Verdict::Worse).then_some((metric, it.ratio))
             });
             let Some((metric, ratio)) = judged else { continue };
-            // What cell and baseline have alike explains no difference between them, unless they differ in what it
-            // speaks of.
-            let other_queue = level(run, cell.summary.cell) != level(run, group.baseline.cell);
-            let explained = others.iter().filter(|it| it.kind.is_cause()).any(|it| {
-                let (here, there) = (
-                    it.cells.contains(&cell.summary.cell),
-                    it.cells.contains(&group.baseline.cell),
-                );
-                here != there || (here && it.kind == FindingKind::NoFreeRequest && other_queue)
-            });
+            let (cell_index, baseline) = (cell.summary.cell, group.baseline.cell);
+            let explained = others.iter().any(|it| it.explains(run, cell_index, baseline));
             if explained {
                 continue;
             }
@@ -41,9 +32,4 @@ pub fn find(run: &Run, analysis: &Analysis, others: &[Finding]) -> Option<Found>
         evidence: Evidence::NothingCounted { metric, ratio },
         check: Check { change: Change::AnotherSeed, expect: Expectation::Differs(metric) },
     })
-}
-
-/// How many requests a cell's queue has, where that is compared.
-fn level(run: &Run, cell: usize) -> Option<&Level> {
-    run.plan.cells.get(cell)?.level(&Factor::NrRequests)
 }

@@ -16,6 +16,15 @@ fn buffered_direct() {
     let name = "memory.cached_growth";
     assert_eq!(cells(&with("randwrite", name, 2e6), FindingKind::BufferedDirect), [1]);
     assert!(cells(&with("randwrite", name, 5e5), FindingKind::BufferedDirect).is_empty());
+    // The file's own pages tell, whatever others do with the cache.
+    let of_file = |bytes: f64| {
+        let own = counters::TARGET_CACHED.id;
+        run("randwrite", move |cell, _, m| {
+            count(cell, m, &[(own, bytes), (name, 2e6)], &[(own, 0.0)])
+        })
+    };
+    assert_eq!(cells(&of_file(4096.0), FindingKind::BufferedDirect), [1]);
+    assert!(cells(&of_file(0.0), FindingKind::BufferedDirect).is_empty());
     // The simulated cache has grown by 16 MiB in the trial: of what was moved in it, not in what was planned.
     let grown = |planned| {
         let plan = RawPlan { measure: Some(planned), ..raw("randwrite") };

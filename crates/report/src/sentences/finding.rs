@@ -177,6 +177,10 @@ fn evidence(evidence: Evidence) -> String {
                 "{clients:.0} times the clients make {throughput:.2} times the throughput{where_seen}"
             )
         }
+        Evidence::TargetCached { bytes } => format!(
+            "{} of the target's file were in the page cache on average: direct I/O leaves none there",
+            units::Bytes(bytes as u64)
+        ),
         Evidence::CacheGrew { share } => format!(
             "the page cache grows by {:.0} % of the bytes that the clients move",
             percent(share)

@@ -140,9 +140,7 @@ impl About<'_> {
     /// What the counters say of the difference.
     fn cause(&self, cell: usize) -> String {
         let baseline = self.group().baseline.cell;
-        let explains = |it: &Finding| {
-            it.kind.is_cause() && it.cells.contains(&cell) && !it.cells.contains(&baseline)
-        };
+        let explains = |it: &Finding| it.explains(self.run, cell, baseline);
         let found = findings(self.run, self.analysis).into_iter().find(explains);
         match found {
             Some(found) => {

@@ -290,6 +290,7 @@ impl Session for RealSession<'_> {
         let devices = stage.devices();
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, began, stop))?;
         let mut sampler = counters::Sampling::begin(&self.target.host, &devices);
+        let cached = load::CachedPart::of(&stage.target);
         let replay =
             self.target.trace.as_ref().zip(workload.replay.as_ref()).map(|(trace, how)| {
                 Arc::new(ReplayLoad::new(Arc::clone(trace), how.mode, plan.size, &workload.job))
@@ -307,6 +308,10 @@ impl Session for RealSession<'_> {
         };
         let measured = load::run(&spec, stop, &mut |live| {
             sampler.sample(live.at);
+            if let Some(bytes) = cached.as_ref().and_then(load::CachedPart::bytes) {
+                let id = ::counters::TARGET_CACHED.id.to_owned();
+                sampler.add([(id, bytes.0 as f64)].into());
+            }
             watcher.live(live);
         });
         let mut measurement = measured.map_err(|error| self.explain(error, began, stop))?;
