@@ -1,6 +1,7 @@
 //! What a run recommends, set and taken back: `spindle apply`, `status`, `undo`.
 
 use crate::{
+    database::has_mariadb,
     emulate::Device,
     machine::{Ended, Loop, Place, can_emulate, has_loop_devices},
 };
@@ -376,23 +377,68 @@ fn killed_at_two_hundred_moments_it_is_as_before_or_as_announced() {
     assert!(changed > done, "no kill met it in the middle: {changed} changed, {done} done");
 }
 
+/// A disk of 15,000 turns a minute with a queue that is too short for a drive that sorts what it holds, and its settings.
+fn short_queue(place: &Place) -> (Device, PathBuf) {
+    let device = Device::up(place, &["hdd-15k", "--size", "2G"]);
+    let queue = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("queue");
+    std::fs::write(queue.join("scheduler"), "mq-deadline").unwrap();
+    std::fs::write(queue.join("nr_requests"), "4").unwrap();
+    (device, queue)
+}
+
+fn value(queue: &Path, name: &str) -> String {
+    std::fs::read_to_string(queue.join(name)).unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_whole_way_with_a_database_on_an_emulated_disk() {
+    if !can_emulate() || !has_mariadb() {
+        return;
+    }
+    let place = Place::alone();
+    let (device, queue) = short_queue(&place);
+    let made = Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&device.node).status().unwrap();
+    assert!(made.success());
+    std::fs::create_dir(&device.point).unwrap();
+    let mounted = Command::new("mount").arg(&device.node).arg(&device.point).status().unwrap();
+    assert!(mounted.success());
+    let folder = device.point.to_str().unwrap();
+    place.run(&["inspect", folder, "--no-probe"]).expect(0);
+
+    // Several times the server's own cache, read a row at a time.
+    let workload = "oltp_point_select,tables=2,rows=50k,clients=64,buffer_pool=6M";
+    let words = ["compare", folder, "--workload", workload, "--queues", "4,128"];
+    let times = ["--rounds", "4", "--measure", "3s", "--warmup", "500ms", "--quiet"];
+    place.run_in_time(&[&words[..], &times].concat()).expect(0);
+    assert_eq!(value(&queue, "nr_requests"), "4", "as it was");
+
+    let advice = json(&place.run(&["recommend", "last", "--json"]).expect(0));
+    assert_eq!(advice["settings"][0]["factor"], "nr_requests", "{advice}");
+    assert_eq!(advice["settings"][0]["to"], "128", "{advice}");
+    let reason = advice["text"]["reason"].to_string();
+    assert!(reason.contains("of the queue's 4 requests were in flight"), "{reason}");
+
+    place.run(&["apply", "last"]).expect(0);
+    assert_eq!(value(&queue, "nr_requests"), "128");
+    let status = place.run(&["status"]).expect(0);
+    assert!(status.out.contains("in force"), "{}", status.out);
+    place.run(&["undo"]).expect(0);
+    assert_eq!(value(&queue, "nr_requests"), "4", "as it was");
+}
+
 #[test]
 fn the_whole_way_on_an_emulated_disk() {
     if !can_emulate() {
         return;
     }
     let place = Place::alone();
-    let device = Device::up(&place, &["hdd-15k", "--size", "2G"]);
+    let (device, queue) = short_queue(&place);
     let node = device.node.to_str().unwrap();
     let name = device.node.file_name().unwrap().to_string_lossy().into_owned();
-    let queue = PathBuf::from(format!("/sys/block/{name}/queue"));
-    let read = |name: &str| std::fs::read_to_string(queue.join(name)).unwrap().trim().to_owned();
+    let read = |name: &str| value(&queue, name);
     let inspected = place.run(&["inspect", node, "--no-probe"]).expect(0);
     assert!(inspected.out.contains(&name), "{}", inspected.out);
 
-    // A queue that is too short for a drive that sorts what it holds.
-    std::fs::write(queue.join("scheduler"), "mq-deadline").unwrap();
-    std::fs::write(queue.join("nr_requests"), "4").unwrap();
     let before = (read("scheduler"), read("nr_requests"));
     let shown = json(&place.run(&["inspect", node, "--no-probe", "--json"]).expect(0));
     let shown = &shown["chain"]["layers"][0]["what"]["device"];
