@@ -10,11 +10,28 @@ use units::Nanos;
 #[derive(Debug, Default)]
 pub(crate) struct Flushes {
     pub running: Option<Rq>,
+    /// Writes with FUA before a device without it whose data are at the device: a flush waits for them, and then
+    /// ends them all.
+    pub writing: u32,
+    /// Since when somebody waits for a flush that is not at the device.
+    pub since: Option<Nanos>,
     pub pending: Vec<(Bio, Nanos)>,
     /// Writes with FUA before a device without it: their data are written, and the next flush ends them.
     pub written: Vec<(Rq, Completion)>,
     /// Those that the running flush ends.
     pub ending: Vec<(Rq, Completion)>,
+}
+
+/// A flush waits no longer than this for the data of other writes. Documented: the kernel's block/blk-flush.c, in its
+/// description of flushes, which calls it a time-out of requests that wait.
+const LONGEST_WAIT: Nanos = Nanos::from_secs(5);
+
+impl Flushes {
+    /// Whether those who wait for a flush get one.
+    pub(crate) fn may_start(&self, now: Nanos) -> bool {
+        let waited = self.since.is_some_and(|since| now.saturating_sub(since) >= LONGEST_WAIT);
+        self.running.is_none() && (self.writing == 0 || waited)
+    }
 }
 
 /// In 2.6: the request before which everything had to be done, and which goes alone.

@@ -398,7 +398,9 @@ impl<D: Device + ?Sized> BlockLayer<D> {
         self.queued -= 1;
         self.in_driver += 1;
         let command = self.requests.command(rq);
-        let fua = command.fua && !self.is_flushed_behind(rq);
+        let flushed_behind = self.is_flushed_behind(rq);
+        self.flushes.writing += u32::from(flushed_behind);
+        let fua = command.fua && !flushed_behind;
         self.device.submit(device::Request { fua, ..command }, now);
     }
 
@@ -419,10 +421,10 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             scheduler.complete(rq, &mut self.requests, self.now);
         }
         if self.is_flushed_behind(rq) {
+            self.flushes.writing -= 1;
             self.flushes.written.push((rq, completion));
-            if self.flushes.running.is_none() {
-                self.start_pending_flushes();
-            }
+            self.flushes.since.get_or_insert(self.now);
+            self.start_pending_flushes();
             return;
         }
         self.requests.finish(rq, &completion, &mut outcome.done);
@@ -463,14 +465,18 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             return;
         }
         self.flushes.pending.push((bio, now));
-        if self.flushes.running.is_none() {
-            self.start_pending_flushes();
+        self.flushes.since.get_or_insert(now);
+        if self.start_pending_flushes() {
             self.dispatch(now);
         }
     }
 
-    /// One flush answers all who asked before it started. It goes before everything else.
-    fn start_pending_flushes(&mut self) {
+    /// One flush answers all who asked before it started. It goes before everything else. Whether there is one.
+    fn start_pending_flushes(&mut self) -> bool {
+        if !self.flushes.may_start(self.now) {
+            return false;
+        }
+        self.flushes.since = None;
         let mut pending = std::mem::take(&mut self.flushes.pending);
         self.flushes.ending = std::mem::take(&mut self.flushes.written);
         let ending = self.flushes.ending.first().map(|(rq, _)| self.requests[*rq].context);
@@ -484,6 +490,7 @@ impl<D: Device + ?Sized> BlockLayer<D> {
             self.flushes.running = Some(rq);
         }
         self.flushes.pending = pending;
+        self.flushes.running.is_some()
     }
 
     /// 2.6: everything the scheduler holds goes to the dispatch list, then the barrier.

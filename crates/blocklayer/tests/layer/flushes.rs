@@ -33,3 +33,23 @@ fn a_flush_follows_a_write_with_fua_where_the_device_does_not_take_it() {
         }
     }
 }
+
+/// From 3.10 on a flush waits until no write with FUA has its data at the device, so that one flush ends them all; not
+/// for ever, though.
+#[test]
+fn a_flush_waits_for_the_data_of_other_writes_with_fua() {
+    let durable = |id, start| Bio { fua: true, sync: true, ..write(id, start, 1) };
+    // Each begins before the one before it has ended.
+    let arrivals = |writes: u64| -> Vec<(Nanos, Bio)> {
+        (0..writes).map(|at| (ms(6 * at), durable(at + 1, at * 800))).collect()
+    };
+    let flushes = |writes: u64, kernel| {
+        let config = Config { fua: false, ..Config::new(kernel, 4096).with_scheduler("none") };
+        let run = play(&config, Logger::new(2, ms(10)), &arrivals(writes));
+        assert_eq!(run.done.len() as u64, writes);
+        run.commands.iter().filter(|(_, it)| it.op == Op::Flush).count()
+    };
+    assert_eq!(flushes(20, Kernel::V6_12), 1);
+    // 12 s of such writes: a flush after 5 s and another after 10.
+    assert_eq!(flushes(2000, Kernel::V6_12), 3);
+}
