@@ -63,65 +63,64 @@ fn a_second_comparison_on_a_device_is_refused_with_the_firsts_name() {
     place.run(&short).expect(0);
 }
 
-/// A trace of two minutes, a request each 20 ms.
-fn long_trace(place: &Place) -> String {
-    let file = place.path().join("log");
-    let mut text = "fio version 3 iolog\n".to_owned();
-    for at in 0..6000 {
-        text.push_str(&format!("{} /a write {} 4096\n", at * 20_000, at % 1000 * 4096));
-    }
-    std::fs::write(&file, text).unwrap();
-    file.to_str().unwrap().to_owned()
-}
-
 #[test]
 fn a_device_that_hangs_ends_the_run_and_undo_waits_for_it() {
     if !can_emulate() {
         return;
     }
     let place = Place::new();
-    let trace = long_trace(&place);
-    // A job is judged when its time is over, a trace while it goes on: side by side, as each takes 90 s.
-    let loads: [&[&str]; 2] = [&["--measure", "500ms"], &["--replay", &trace]];
-    let mut hanging = Vec::new();
-    for load in loads {
-        let device = Device::up(&place, &["hdd-15k", "--size", "64M", "--transport", "fuse"]);
-        let server = Pid::from_raw(device.number(&place, "server")).unwrap();
-        let loop_folder =
-            Path::new("/sys/block").join(device.node.file_name().unwrap()).join("loop");
-        let file = std::fs::read_to_string(loop_folder.join("backing_file")).unwrap();
-        let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.trim()];
-        let words = [&words[..], &["--schedulers", "none,mq-deadline", "--size", "16M"]].concat();
-        let words = [&words[..], &["--rounds", "500", "--quiet"], load].concat();
-        let child = begun(&place, &words);
-        hanging.push((device, server, child));
-    }
-    std::thread::sleep(Duration::from_secs(5));
-    for (_, server, _) in &hanging {
-        kill_process(*server, Signal::STOP).unwrap();
-    }
-    let mut all = Vec::new();
-    for (device, server, child) in hanging {
-        all.push((device, server, Ended::of(child.wait_with_output().unwrap())));
-    }
+    let device = Device::up(&place, &["hdd-15k", "--size", "64M", "--transport", "fuse"]);
+    let server = Pid::from_raw(device.number(&place, "server")).unwrap();
+    let loop_folder = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("loop");
+    let file = std::fs::read_to_string(loop_folder.join("backing_file")).unwrap();
+    let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.trim()];
+    let words = [&words[..], &["--schedulers", "none,mq-deadline", "--size", "16M"]].concat();
+    let words = [&words[..], &["--rounds", "500", "--measure", "500ms", "--quiet"]].concat();
+    let child = begun(&place, &words);
+    std::thread::sleep(Duration::from_secs(3));
+    kill_process(server, Signal::STOP).unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
     let kept = place.run(&["report", "last"]);
-    for (_, server, _) in &all {
-        kill_process(*server, Signal::CONT).unwrap();
-    }
-    let mut devices = Vec::new();
-    for (device, _, ended) in all {
-        devices.push(device);
-        ended.expect(1).complains_of(&[
-            "the device hangs",
-            "kernel's log",
-            "nothing was put back",
-            "undo",
-        ]);
-    }
+    kill_process(server, Signal::CONT).unwrap();
+    ended.expect(1).complains_of(&[
+        "the device hangs",
+        "kernel's log",
+        "nothing was put back",
+        "undo",
+    ]);
     // What was measured before it hung counts.
     assert!(kept.expect(0).out.contains("mq-deadline"));
     place.run(&["undo"]).expect(0);
-    for device in devices {
-        assert_eq!(device.setting("scheduler").matches('[').count(), 1);
+    assert_eq!(device.setting("scheduler").matches('[').count(), 1);
+}
+
+/// A trace is judged while it goes on, a job when its time is over.
+#[test]
+fn a_device_that_hangs_ends_the_replay_of_a_trace() {
+    if !can_emulate() {
+        return;
     }
+    let place = Place::new();
+    let trace = place.path().join("log");
+    // Ten minutes, a request each 20 ms.
+    let mut text = "fio version 3 iolog\n".to_owned();
+    for at in 0..30_000 {
+        text.push_str(&format!("{} /a write {} 4096\n", at * 20_000, at % 1000 * 4096));
+    }
+    std::fs::write(&trace, text).unwrap();
+    let device = Device::up(&place, &["hdd-15k", "--size", "64M", "--transport", "fuse"]);
+    let server = Pid::from_raw(device.number(&place, "server")).unwrap();
+    let loop_folder = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("loop");
+    let file = std::fs::read_to_string(loop_folder.join("backing_file")).unwrap();
+    let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.trim()];
+    let words = [&words[..], &["--replay", trace.to_str().unwrap()]].concat();
+    let words = [&words[..], &["--schedulers", "none,mq-deadline", "--quiet"]].concat();
+    let child = begun(&place, &words);
+    std::thread::sleep(Duration::from_secs(10));
+    kill_process(server, Signal::STOP).unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    kill_process(server, Signal::CONT).unwrap();
+    ended.expect(1).complains_of(&["the device hangs", "kernel's log", "nothing was put back"]);
+    place.run(&["undo"]).expect(0);
+    assert_eq!(device.setting("scheduler").matches('[').count(), 1);
 }
