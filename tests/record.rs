@@ -25,8 +25,8 @@ fn has_tracing() -> bool {
     has_tracefs && has_loop_devices()
 }
 
-/// Instances of ours in tracefs, which need not be mounted anywhere.
-fn instances() -> Vec<String> {
+/// Instances of a process of ours in tracefs, which need not be mounted anywhere: others may record, too.
+fn instances(process: u32) -> Vec<String> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC).unwrap();
     fsconfig_create(&context).unwrap();
     let flags = FsMountFlags::FSMOUNT_CLOEXEC;
@@ -35,7 +35,7 @@ fn instances() -> Vec<String> {
     std::fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
-        .filter(|name| name.starts_with("spindle-"))
+        .filter(|name| name.starts_with(&format!("spindle-{process}-")))
         .collect()
 }
 
@@ -45,7 +45,7 @@ fn recording(place: &Place, device: &Loop, file: &Path, more: &[&str]) -> Child 
     let words = ["record", node, "--for", "30s", "--output", file.to_str().unwrap()];
     let mut command = place.spindle(&[&words[..], more].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while instances().is_empty() {
+    while instances(child.id()).is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it began");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -93,10 +93,11 @@ fn the_same_requests_in_the_same_order_as_they_were_made() {
     let signalled =
         std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(signalled.unwrap().success());
+    let recorder = child.id();
     let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.err);
     assert!(ended.out.contains(" 0 events lost"), "{}", ended.out);
-    assert!(instances().is_empty());
+    assert!(instances(recorder).is_empty());
 
     let bytes = std::fs::read(&file).unwrap();
     let trace = trace::read("t", &bytes, &trace::How::default()).unwrap();
@@ -174,9 +175,9 @@ fn killed_it_leaves_an_instance_that_undo_removes() {
     let mut child = recording(&place, &device, &file, &[]);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(instances().len(), 1);
+    assert_eq!(instances(child.id()).len(), 1);
     place.run(&["undo"]).expect(0);
-    assert!(instances().is_empty());
+    assert!(instances(child.id()).is_empty());
 }
 
 /// Operations a second of the baseline's row.
