@@ -43,8 +43,11 @@ pub fn run(
     let times = release(spec, &handles);
     let mut watch = Watch::new(times, spec.tick);
     let watched = watch.until_end(&mut handles, stop, each_second);
-    let ended = wait_for_all(&mut handles, &spec.target.path, stop);
-    ended?;
+    match watched {
+        // It has been waited for long enough.
+        Err(LoadError::Hung { .. }) => handles.iter_mut().for_each(ClientHandles::abandon),
+        _ => wait_for_all(&mut handles, &spec.target.path, stop)?,
+    }
     watched?;
     if let Some(failure) = handles.iter_mut().find_map(ClientHandles::failure) {
         return Err(failure);
