@@ -241,7 +241,11 @@ fn database_line(plan: &Plan) -> String {
                 false => said.server.to_string(),
             };
             said.server = workload::Server::default();
-            words.push(format!("{said}{distribution} on {server}"));
+            let text = format!("{said}{distribution} on {server}");
+            // Levels of clients are told apart by the tables.
+            if !words.contains(&text) {
+                words.push(text);
+            }
         }
     }
     let clients = plan.workload.clients();
