@@ -50,19 +50,20 @@ impl Fonts {
         advances.map(f32::from).sum::<f32>() * style.size / f32::from(face.units_per_em())
     }
 
-    /// The text, or as much of its beginning as a width has room for.
+    /// The text; of one that a width has no room for, its beginning and its end: what tells one label from
+    /// another is often its end.
     pub fn cut(&self, text: &str, style: Style, width: f32) -> String {
         if self.width(text, style) <= width {
             return text.to_owned();
         }
-        let mut kept = text.to_owned();
-        while kept.pop().is_some() {
-            let shown = format!("{}…", kept.trim_end());
-            if self.width(&shown, style) <= width {
-                return shown;
-            }
-        }
-        String::new()
+        let all: Vec<char> = text.chars().collect();
+        let without = |left_out: usize| {
+            let start = (all.len() - left_out) / 3;
+            let (first, last) = (&all[..start], &all[start + left_out..]);
+            first.iter().chain(&['…']).chain(last).collect::<String>()
+        };
+        let shortened = (1..=all.len()).map(without);
+        shortened.into_iter().find(|it| self.width(it, style) <= width).unwrap_or_default()
     }
 
     /// Lines of at most a width; a word that is longer is cut.

@@ -54,7 +54,10 @@ pub(crate) fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
             ([(group, _)], _) => format!("with {}", group.condition),
             (all, 2) if all.len() == 2 => "under both conditions".to_owned(),
             (all, count) if all.len() == count => format!("under all {count} conditions"),
-            _ => it.combinations.iter().map(combination).collect::<Vec<_>>().join("; or "),
+            _ => {
+                let all: Vec<String> = it.combinations.iter().map(|it| combination(it)).collect();
+                all.join("; or ")
+            }
         };
         Answer { conditions, decision: decided(&decisions) }
     };
@@ -62,7 +65,7 @@ pub(crate) fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 }
 
 /// Conditions by their levels: `with 1 to 16 clients, depth 1 or 16`.
-fn combination(levels: &Vec<FactorLevels>) -> String {
+fn combination(levels: &[FactorLevels]) -> String {
     let words: Vec<String> = levels.iter().map(factor_levels).collect();
     format!("with {}", words.join(", "))
 }
