@@ -210,6 +210,9 @@ describe("the page", () => {
     const { page, done } = await open(file.one, { viewport: { width: 390, height: 800 } });
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 390, `${width} pixels`);
+    // Text of charts is as large as that of tables.
+    const sizes = await page.$$eval("svg.chart text", (all) => all.map((it) => it.getBoundingClientRect().height).filter(Boolean));
+    assert.ok(sizes.length > 20 && Math.min(...sizes) >= 10, `${Math.min(...sizes)} pixels high`);
     await done();
   });
 

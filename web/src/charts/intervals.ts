@@ -7,9 +7,9 @@ import { s } from "../dom.js";
 import { change, count, share, time } from "../format.js";
 import { type Table, figure } from "../table.js";
 
-const WIDTH = 760;
-const NAMES = 200;
-const WORDS = 140;
+/** Widths of the chart, its names and its words, and how long a name may be: text is not to shrink on a phone. */
+const WIDE = { width: 760, names: 250, words: 140, letters: 31 };
+const NARROW = { width: 430, names: 142, words: 126, letters: 15 };
 const ROW = 26;
 const HEAD = 26;
 
@@ -31,14 +31,15 @@ export function intervals(run: Document, condition: Condition, cells: Cell[], me
   const margin = Math.log1p(run.margin);
   // An interval without an end goes to the chart's edge.
   const reach = Math.min(Math.max(...logs.map(Math.abs), 0.02, margin) * 1.1, Math.log(100));
-  const left = NAMES;
-  const right = WIDTH - WORDS;
+  const size = innerWidth < 600 ? NARROW : WIDE;
+  const left = size.names;
+  const right = size.width - size.words;
   const x = (log: number) => left + ((Math.max(-reach, Math.min(reach, log)) + reach) / (2 * reach)) * (right - left);
   const height = HEAD + rows.length * ROW + 8;
   const label = `${metricName(run, metric)} against ${name(cells, condition)}: ${rows
     .map((cell) => `${cell.label} ${words(cell, condition, metric)}`)
     .join("; ")}`;
-  const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "chart intervals", role: "img", "aria-label": label });
+  const chart = s("svg", { viewBox: `0 0 ${size.width} ${height}`, class: "chart intervals", role: "img", "aria-label": label });
   rows.forEach((cell, place) => {
     const half = bound(cell, condition, metric);
     if (half === null) return;
@@ -55,7 +56,7 @@ export function intervals(run: Document, condition: Condition, cells: Cell[], me
     const y = HEAD + place * ROW + ROW / 2;
     const it = comparison(cell, metric);
     const chosen = cell.index === condition.decision ? "chosen" : "";
-    chart.append(s("text", { class: `name ${chosen}`, x: left - 10, y: y + 4, "text-anchor": "end" }, short(cell.label)));
+    chart.append(s("text", { class: `name ${chosen}`, x: left - 10, y: y + 4, "text-anchor": "end" }, short(cell.label, size.letters)));
     chart.append(s("text", { class: `word ${it?.verdict ?? ""}`, x: right + 8, y: y + 4 }, outcome(cell, condition, metric)));
     if (it) {
       const low = x(it.low && it.low > 0 ? Math.log(it.low) : -reach);
@@ -88,8 +89,10 @@ function name(cells: Cell[], condition: Condition): string {
   return cells.find((cell) => cell.index === condition.baseline)?.label ?? "the baseline";
 }
 
-function short(label: string): string {
-  return label.length > 30 ? `${label.slice(0, 29)}…` : label;
+/** What tells one label from another is often its end: the middle goes. */
+function short(label: string, letters: number): string {
+  const start = Math.floor((letters - 1) / 3);
+  return label.length > letters ? `${label.slice(0, start)}…${label.slice(start + 1 - letters)}` : label;
 }
 
 function verdict(cell: Cell, condition: Condition, metric: Metric): string {

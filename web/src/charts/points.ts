@@ -5,26 +5,27 @@ import { line } from "../colors.js";
 import { s } from "../dom.js";
 import { count } from "../format.js";
 
-const WIDTH = 760;
 const HEIGHT = 260;
 const LEFT = 64;
 const BOTTOM = 34;
 
 /** The trials of some cells. */
 export function points(run: Document, cells: Cell[]): SVGElement {
+  // Text is not to shrink on a phone.
+  const width = innerWidth < 600 ? 430 : 760;
   const of = new Map(cells.map((cell, place) => [cell.index, place]));
   const trials = run.trials.filter((trial) => of.has(trial.cell));
   const values = trials.map((trial) => trial.throughput).filter((it): it is number => typeof it === "number");
   const most = Math.max(...values, 0) * 1.06 || 1;
-  const x = (place: number) => LEFT + 8 + (place / Math.max(1, trials.length - 1)) * (WIDTH - LEFT - 20);
+  const x = (place: number) => LEFT + 8 + (place / Math.max(1, trials.length - 1)) * (width - LEFT - 20);
   const y = (value: number) => HEIGHT - BOTTOM - (value / most) * (HEIGHT - BOTTOM - 12);
   const rounds = new Set(trials.map((trial) => trial.round)).size;
   const label = `${values.length} trials in ${rounds} rounds, in the order in which they ran; ${run.unit}/s`;
-  const chart = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img", "aria-label": label });
+  const chart = s("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, class: "chart", role: "img", "aria-label": label });
   for (const part of [0, 0.5, 1]) {
     const value = (most / 1.06) * part;
     chart.append(
-      s("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(value), y2: y(value) }),
+      s("line", { class: "grid", x1: LEFT, x2: width - 8, y1: y(value), y2: y(value) }),
       s("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, count(value)),
     );
   }
@@ -45,7 +46,7 @@ export function points(run: Document, cells: Cell[]): SVGElement {
       chart.append(s("text", { class: "lost", x: x(place), y: HEIGHT - BOTTOM - 4, "text-anchor": "middle" }, "×", s("title", {}, text)));
     }
   });
-  chart.append(s("text", { class: "tick", x: WIDTH / 2, y: HEIGHT - 8, "text-anchor": "middle" }, "trials in the order in which they ran; a line begins each round"));
+  chart.append(s("text", { class: "tick", x: width / 2, y: HEIGHT - 8, "text-anchor": "middle" }, "trials as they ran; a line begins each round"));
   return chart;
 }
 
