@@ -350,6 +350,7 @@ fn run_of(
             overhead: TRIAL_OVERHEAD,
             pilot: false,
             detect: None,
+            trials: None,
         },
         preparation: Nanos::ZERO,
         margin: 0.03,

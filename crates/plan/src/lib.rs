@@ -19,6 +19,7 @@ mod published;
 mod raw;
 mod refusal;
 mod resolve;
+mod screening;
 mod timing;
 
 pub use cell::Cell;
@@ -35,6 +36,7 @@ pub use published::{OPERATIONS, Published};
 pub use raw::{RawJob, RawLevel, RawPlan, RawPublished};
 pub use refusal::{Refusal, SizeLimit};
 pub use resolve::{DroppedFactor, Plan, RefusedCell};
+pub use screening::{Matrix, Setting};
 pub use timing::{
     BudgetClock, MIN_ROUNDS, TRIAL_OVERHEAD, Timing, TimingError, TimingWish, TrialLength,
 };

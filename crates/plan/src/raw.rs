@@ -51,6 +51,8 @@ pub struct RawPlan {
     pub preset: Option<Preset>,
     /// Switch between cells in one running server, where it lets its variables be changed.
     pub alternate: Option<bool>,
+    /// A fraction of the cells first, and then the settings that could win; false: every cell in every round.
+    pub screen: Option<bool>,
     /// What the preset stands for, once the server was asked.
     #[serde(skip)]
     pub preset_use: Option<PresetUse>,
@@ -164,6 +166,7 @@ impl RawPlan {
             workload: over.workload.or(self.workload),
             preset: over.preset.or(self.preset),
             alternate: over.alternate.or(self.alternate),
+            screen: over.screen.or(self.screen),
             preset_use: over.preset_use.or(self.preset_use),
             server_program: over.server_program.or(self.server_program),
             job,

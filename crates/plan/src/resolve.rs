@@ -90,9 +90,20 @@ impl Plan {
         (0..self.cells.len()).filter(|&place| self.cells[place].baseline.is_none()).collect()
     }
 
-    /// Trials a round: every cell once, the baselines twice.
+    /// Trials a round: every cell once, the baselines twice. A screening's rounds have fewer.
     pub fn slots(&self) -> usize {
         self.cells.len() + self.baselines().len()
+    }
+
+    /// Whether a fraction of the cells is looked at first, and then the settings that could win.
+    pub fn screens(&self) -> bool {
+        self.timing.trials.is_some()
+    }
+
+    /// The time of the other way: of every cell in every round where this plan screens, of a screening where it
+    /// does not; the latter only of as many cells as are worth it.
+    pub fn other_way(&self) -> Option<Nanos> {
+        self.timing.other_way(self.slots(), self.matrix(), self.preparation)
     }
 
     /// The time that all takes, at the most; `None` where traces say it.
@@ -219,6 +230,7 @@ impl RawPlan {
                 overhead: TRIAL_OVERHEAD,
                 pilot: false,
                 detect: None,
+                trials: None,
             },
             preparation: Nanos::ZERO,
             margin: self.margin()?,
@@ -252,6 +264,8 @@ impl RawPlan {
                 pilot: databases.is_empty(),
                 detect: self.detect()?,
                 overhead,
+                screen: self.screen,
+                matrix: plan.matrix(),
             },
             // A trial ends with its trace, all of which counts.
             Some(_) => TimingWish {
@@ -295,6 +309,13 @@ impl RawPlan {
                     ""
                 }
             )));
+        }
+        if self.screen == Some(true) {
+            return Err(WordError::new(
+                "screening shares time out among trials, and a replay takes as long as its trace: leave out \
+                 --screen"
+                    .to_owned(),
+            ));
         }
         match self.workload.is_some() || self.warmup.is_some_and(|warmup| warmup > Nanos::ZERO) {
             true => Err(WordError::new(

@@ -1,5 +1,6 @@
 //! How long trials last, and how many rounds fit a budget.
 
+use crate::Matrix;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use units::Nanos;
@@ -27,6 +28,12 @@ const DEFAULT_WARMUP: Nanos = Nanos::from_secs(1);
 const DEFAULT_MEASURE: Nanos = Nanos::from_secs(5);
 const MEASURE_SHORT: Nanos = Nanos::from_secs(2);
 const MIN_MEASURE: Nanos = Nanos::from_secs(1);
+
+/// A screening takes one trial where every cell in every round would take so many.
+const SCREENED_SHARE: u64 = 10;
+
+/// Rounds of a screening at the most: each is looked at, and looks cost width of interval.
+const MAX_SCREENED_ROUNDS: u64 = 12;
 
 /// Rounds that a budget buys before it buys longer trials.
 const ROUNDS_WANTED: u64 = 12;
@@ -106,6 +113,8 @@ pub struct Timing {
     pub pilot: bool,
     /// The difference (0.02: 2 %) in throughput that the pilot shall choose rounds for.
     pub detect: Option<f64>,
+    /// Trials at the most, where a fraction of the cells is looked at first and what cannot win runs no more.
+    pub trials: Option<u64>,
 }
 
 /// What was asked for; anything may be left open.
@@ -130,6 +139,10 @@ pub struct TimingWish {
     pub detect: Option<f64>,
     /// The time a trial takes besides, where that is not [`TRIAL_OVERHEAD`].
     pub overhead: Option<Nanos>,
+    /// Whether to screen; unsaid, where every cell in every round does not fit the budget.
+    pub screen: Option<bool>,
+    /// What a screening's trials depend on.
+    pub matrix: Matrix,
 }
 
 /// Why a plan's timing is not possible.
@@ -152,6 +165,22 @@ pub enum TimingError {
          --warmup"
     )]
     DetectAndTime,
+    /// A difference to find in every cell, and a screening.
+    #[error("--detect asks for the time that a difference takes in every cell: leave out --screen")]
+    DetectAndScreen,
+    /// The budget does not allow a screening.
+    #[error(
+        "a budget of {budget} is too short to screen so many levels: it takes at least {trials} trials, \
+         {needed}; name fewer levels or a larger --budget"
+    )]
+    ScreenBudget {
+        /// The budget.
+        budget: Nanos,
+        /// The fewest trials.
+        trials: u64,
+        /// What would be enough.
+        needed: Nanos,
+    },
     /// Nothing tells how long a difference takes.
     #[error(
         "--detect takes a pilot, which only jobs on real or emulated storage have: use --budget; the report \
@@ -190,6 +219,24 @@ impl Timing {
         if wish.measure.is_some_and(|measure| measure < Nanos::from_millis(100)) {
             return Err(TimingError::Measure);
         }
+        match wish.screen {
+            Some(true) if wish.detect.is_some() => Err(TimingError::DetectAndScreen),
+            Some(true) => Timing::fit_screening(wish, slots as u64, before),
+            Some(false) => Timing::fit_every_cell(wish, slots, before),
+            None => Timing::fit_every_cell(wish, slots, before).or_else(|error| match error {
+                TimingError::Budget { .. } if wish.matrix.is_large() => {
+                    Timing::fit_screening(wish, slots as u64, before)
+                }
+                other => Err(other),
+            }),
+        }
+    }
+
+    fn fit_every_cell(
+        wish: TimingWish,
+        slots: usize,
+        before: Nanos,
+    ) -> Result<Timing, TimingError> {
         if wish.detect.is_some() {
             return Timing::fit_detection(wish, slots, before);
         }
@@ -217,6 +264,7 @@ impl Timing {
             overhead: wish.overhead.unwrap_or(TRIAL_OVERHEAD),
             pilot: false,
             detect: None,
+            trials: None,
         })
     }
 
@@ -230,7 +278,7 @@ impl Timing {
             return Err(TimingError::DetectAndTime);
         }
         let day = TimingWish { budget: Some(Nanos::from_secs(24 * 3600)), detect: None, ..wish };
-        let fitted = Timing::fit(day, slots, before)?;
+        let fitted = Timing::fit_every_cell(day, slots, before)?;
         Ok(Timing { detect: wish.detect, ..fitted })
     }
 
@@ -296,7 +344,75 @@ impl Timing {
                 && wish.measure.is_none()
                 && wish.warmup.is_none(),
             detect: None,
+            trials: None,
         })
+    }
+
+    /// A tenth of the trials that every cell in every round would take; with a budget of the trials' time, as
+    /// many trials as it allows, and shorter ones before fewer.
+    fn fit_screening(wish: TimingWish, slots: u64, before: Nanos) -> Result<Timing, TimingError> {
+        let (budget, budget_clock) = match (wish.budget, wish.virtual_budget) {
+            (Some(_), Some(_)) => return Err(TimingError::TwoBudgets),
+            (None, Some(_)) if !wish.virtual_time => return Err(TimingError::NotVirtual),
+            (None, Some(budget)) => (Some(budget), BudgetClock::Virtual),
+            (budget, None) => (budget, BudgetClock::Wall),
+        };
+        let overhead = wish.overhead.unwrap_or(TRIAL_OVERHEAD);
+        let every_cell = slots * u64::from(wish.rounds.unwrap_or(ROUNDS_WANTED as u32));
+        let least = wish.matrix.least_trials();
+        let wanted = (every_cell / SCREENED_SHARE).max(least);
+        let usual = (
+            wish.warmup.unwrap_or(DEFAULT_WARMUP),
+            wish.measure.unwrap_or(DEFAULT_MEASURE),
+            wanted,
+        );
+        let of_trials = budget.filter(|_| !wish.virtual_time || wish.virtual_budget.is_some());
+        let (warmup, measure, trials) = match of_trials {
+            None => usual,
+            Some(budget) => {
+                let available = budget.saturating_sub(before);
+                let trial = (available / wanted).min(usual.0 + usual.1 + overhead);
+                let warmup = wish.warmup.unwrap_or(DEFAULT_WARMUP.min(trial / 4));
+                let room = trial.saturating_sub(warmup + overhead);
+                let measure = wish.measure.unwrap_or(room.max(MIN_MEASURE));
+                let trial = warmup + measure + overhead;
+                let trials = (available.0 / trial.0).min(every_cell.max(least));
+                if trials < least {
+                    let needed = before + trial * least;
+                    return Err(TimingError::ScreenBudget { budget, trials: least, needed });
+                }
+                (warmup, measure, trials)
+            }
+        };
+        let after_first = trials - (trials / 2).min(wish.matrix.cells as u64);
+        let smallest_round = 2 * wish.matrix.conditions.max(1) as u64;
+        let rounds = (1 + after_first / smallest_round).clamp(2, MAX_SCREENED_ROUNDS) as u32;
+        let (pilot, detect) = (false, None);
+        let (measure, trials) = (TrialLength::Time(measure), Some(trials));
+        let timing = Timing {
+            warmup,
+            measure,
+            rounds,
+            budget,
+            budget_clock,
+            overhead,
+            pilot,
+            detect,
+            trials,
+        };
+        Ok(timing)
+    }
+
+    /// See [`crate::Plan::other_way`].
+    pub(crate) fn other_way(&self, slots: usize, matrix: Matrix, before: Nanos) -> Option<Nanos> {
+        let trial = self.trial()?;
+        let every_cell = slots as u64 * ROUNDS_WANTED;
+        let trials = match self.trials {
+            Some(_) => every_cell,
+            None if !matrix.is_large() || self.pilot => return None,
+            None => (every_cell / SCREENED_SHARE).max(matrix.least_trials()),
+        };
+        Some(before + trial * trials)
     }
 
     /// How long a trial takes, with what it takes besides; `None` where its trace says it.
@@ -307,14 +423,18 @@ impl Timing {
     /// How long `slots` trials a round take, at the most, with `before` for preparation; `None` where
     /// traces say it.
     pub fn total(&self, slots: usize, before: Nanos) -> Option<Nanos> {
-        let trials = slots as u64 * u64::from(self.rounds);
+        let trials = self.trials.unwrap_or(slots as u64 * u64::from(self.rounds));
         Some(Nanos(before.0.saturating_add(self.trial()?.0.saturating_mul(trials))))
     }
 
     /// The rounds after which it is looked whether all is settled, ascending; the last is
     /// [`Timing::rounds`]. Few, because every look costs width of interval: half of the rounds, a quarter,
-    /// an eighth and so on, and [`MIN_ROUNDS`].
+    /// an eighth and so on, and [`MIN_ROUNDS`]. A screening looks after each: what it drops early is what it
+    /// saves.
     pub fn looks(&self) -> Vec<u32> {
+        if self.trials.is_some() {
+            return (1..=self.rounds).collect();
+        }
         let mut looks = vec![self.rounds];
         if self.budget.is_some() {
             let halves = std::iter::successors(Some(self.rounds), |rounds| Some(rounds / 2));
@@ -327,8 +447,11 @@ impl Timing {
 
     /// The share of the probability of a miss that a look after so many rounds may spend. All looks before
     /// the last have [`EARLY_SHARE`] between them, because what is large is seen with little, and the last
-    /// has to see what is small.
+    /// has to see what is small. A screening's looks have the same each.
     pub fn share_of_look(&self, rounds: u32) -> f64 {
+        if self.trials.is_some() {
+            return 1.0 / f64::from(self.rounds.max(1));
+        }
         let early = self.looks().len() - 1;
         match (early, rounds >= self.rounds) {
             (0, _) => 1.0,
@@ -362,6 +485,7 @@ mod tests {
             overhead: TRIAL_OVERHEAD,
             pilot: false,
             detect: None,
+            trials: None,
         };
         assert_eq!(timing(8, None).looks(), [8]);
         assert_eq!(timing(15, Some(Nanos::MAX)).looks(), [5, 7, 15]);
@@ -375,6 +499,45 @@ mod tests {
         }
         assert_eq!(timing(5, Some(Nanos::MAX)).looks(), [5]);
         assert_eq!(timing(6, Some(Nanos::MAX)).looks(), [5, 6]);
+    }
+
+    /// 96 cells: 16 settings of 4 and 4 levels under 6 conditions.
+    const MATRIX: Matrix = Matrix { cells: 96, conditions: 6, levels: 8 };
+
+    #[test]
+    fn a_screening_is_a_tenth_of_every_cell() {
+        let wish = TimingWish { screen: Some(true), matrix: MATRIX, ..TimingWish::default() };
+        let fit = |wish| Timing::fit(wish, 102, Nanos::ZERO);
+        let usual = fit(wish).unwrap();
+        assert_eq!((usual.trials, usual.measure.time()), (Some(122), Some(DEFAULT_MEASURE)));
+        let other_way = usual.other_way(102, MATRIX, Nanos::ZERO).unwrap();
+        assert!(usual.total(102, Nanos::ZERO).unwrap() * 10 <= other_way);
+        let every_cell = fit(TimingWish { screen: Some(false), ..wish }).unwrap();
+        let screening = every_cell.other_way(102, MATRIX, Nanos::ZERO);
+        assert_eq!(screening, usual.total(102, Nanos::ZERO));
+        let shares: f64 = usual.looks().iter().map(|look| usual.share_of_look(*look)).sum();
+        assert!((shares - 1.0).abs() < 1e-12);
+        let detect = TimingWish { detect: Some(0.02), pilot: true, ..wish };
+        assert_eq!(fit(detect), Err(TimingError::DetectAndScreen));
+    }
+
+    #[test]
+    fn what_no_budget_can_run_in_full_is_screened() {
+        let fit = |seconds, screen| {
+            let budget = Some(Nanos::from_secs(seconds));
+            let wish = TimingWish { budget, screen, matrix: MATRIX, ..TimingWish::default() };
+            Timing::fit(wish, 102, Nanos::ZERO)
+        };
+        let five_minutes = fit(300, None).unwrap();
+        assert!(five_minutes.total(102, Nanos::ZERO) <= Some(Nanos::from_secs(300)));
+        // Trials are made shorter before they are made fewer.
+        assert_eq!(five_minutes.trials, Some(122));
+        assert!((MIN_MEASURE..DEFAULT_MEASURE).contains(&five_minutes.measure.time().unwrap()));
+        assert!(fit(120, None).unwrap().trials < Some(122));
+        let hour = fit(3600, None).unwrap();
+        assert_eq!(hour.trials, None, "every cell fits");
+        assert!(matches!(fit(300, Some(false)), Err(TimingError::Budget { .. })));
+        assert!(matches!(fit(30, None), Err(TimingError::ScreenBudget { .. })));
     }
 
     #[test]

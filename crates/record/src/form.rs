@@ -118,6 +118,8 @@ struct TimingForm {
     pilot: bool,
     #[serde(default)]
     detect: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trials: Option<u64>,
     /// Missing in the first files: then it was what a trial without a database takes.
     #[serde(default)]
     overhead: Option<Nanos>,
@@ -201,6 +203,7 @@ impl From<&Plan> for PlanForm {
                 budget_clock: plan.timing.budget_clock,
                 pilot: plan.timing.pilot,
                 detect: plan.timing.detect,
+                trials: plan.timing.trials,
                 overhead: Some(plan.timing.overhead),
             },
             preparation: plan.preparation,
@@ -261,6 +264,7 @@ impl TryFrom<PlanForm> for Plan {
                 budget_clock: form.timing.budget_clock,
                 pilot: form.timing.pilot,
                 detect: form.timing.detect,
+                trials: form.timing.trials,
                 overhead: form.timing.overhead.unwrap_or(plan::TRIAL_OVERHEAD),
             },
             preparation: form.preparation,
