@@ -31,7 +31,9 @@ pub use measurement::{
     ClientShare, CounterSample, GeneratorCost, JobMeasurement, Measurement, OperationMeasurement,
     Second,
 };
-pub use run::{DropCause, Event, EventKind, Outcome, Run, RunState, Session, Trial, TrialId};
+pub use run::{
+    AsideCause, DropCause, Event, EventKind, Outcome, Run, RunState, Session, Trial, TrialId,
+};
 pub use session::SessionFactor;
 pub use share::SharePermille;
 pub use store::{Following, Store, StoreError};

@@ -127,6 +127,13 @@ pub enum EventKind {
         /// Why.
         cause: DropCause,
     },
+    /// Settings of a screening run no more: these cells.
+    SetAside {
+        /// Their indices in the plan.
+        cells: Vec<usize>,
+        /// Why.
+        cause: AsideCause,
+    },
     /// Every verdict was settled before the last round.
     Settled {
         /// Rounds that were run.
@@ -188,11 +195,24 @@ pub enum DropCause {
     },
 }
 
+/// Why a screening measures a setting no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AsideCause {
+    /// Its trials show it to be worse than the leader over all conditions.
+    Worse,
+    /// The effects of its levels, estimated from the first round, do.
+    PredictedWorse,
+    /// It is not shown to be worse: there is no time for it beside those that are more likely to win.
+    NoTime,
+}
+
 impl EventKind {
     /// The columns `kind` and `cell` of the table `event`.
     pub(crate) fn columns(&self) -> (&'static str, Option<usize>) {
         match self {
             EventKind::Dropped { cell, .. } => ("dropped", Some(*cell)),
+            EventKind::SetAside { .. } => ("set_aside", None),
             EventKind::Settled { .. } => ("settled", None),
             EventKind::BudgetUsed { .. } => ("budget_used", None),
             EventKind::Piloted { .. } => ("piloted", None),
@@ -226,13 +246,12 @@ impl Trial {
 impl Run {
     /// Cells that have been dropped so far.
     pub fn dropped_cells(&self) -> Vec<usize> {
-        self.events
-            .iter()
-            .filter_map(|event| match event.kind {
-                EventKind::Dropped { cell, .. } => Some(cell),
-                _ => None,
-            })
-            .collect()
+        let of = |event: &Event| match &event.kind {
+            EventKind::Dropped { cell, .. } => vec![*cell],
+            EventKind::SetAside { cells, .. } => cells.clone(),
+            _ => Vec::new(),
+        };
+        self.events.iter().flat_map(of).collect()
     }
 
     /// Rounds that have at least one trial.

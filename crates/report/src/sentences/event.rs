@@ -2,7 +2,7 @@
 
 use super::trouble;
 use plan::Plan;
-use record::{DropCause, Event, EventKind};
+use record::{AsideCause, DropCause, Event, EventKind};
 use units::Nanos;
 
 /// An event in a sentence, without a full stop.
@@ -19,6 +19,28 @@ pub fn event(plan: &Plan, event: &Event) -> String {
                 DropCause::Recorded { text } => text.clone(),
             };
             format!("{}: {why}", label(*cell))
+        }
+        EventKind::SetAside { cells, cause } => {
+            let all = plan.settings();
+            let count =
+                all.iter().filter(|it| it.cells.iter().flatten().any(|it| cells.contains(it)));
+            let settings = match count.count() {
+                1 => "1 setting runs".to_owned(),
+                count => format!("{count} settings run"),
+            };
+            let why = match cause {
+                AsideCause::Worse => "worse than the leader by their trials",
+                AsideCause::PredictedWorse => {
+                    "worse than the leader by the effects of their levels"
+                }
+                AsideCause::NoTime => {
+                    "for lack of time beside what is more likely to win; not shown to be worse"
+                }
+            };
+            format!("{settings} no more after round {}: {why}", event.round + 1)
+        }
+        EventKind::Settled { rounds } if plan.screens() => {
+            format!("the winner was decided after {rounds} rounds")
         }
         EventKind::Settled { rounds } => format!("every verdict was settled after {rounds} rounds"),
         EventKind::BudgetUsed { rounds } => format!("the budget was used up after {rounds} rounds"),
