@@ -33,6 +33,7 @@ mod random_effects;
 mod recommendation;
 mod residuals;
 mod run_diff;
+mod screening;
 mod sessions;
 mod shared_decision;
 mod summary;
@@ -62,6 +63,7 @@ pub use run_diff::{
     Agreement, DiffCell, DiffFigure, DiffGroup, PlanDifference, PlanPart, RunDiff, Shift,
     ShiftStanding,
 };
+pub use screening::{Effect, ScreenRatio, ScreenStanding, ScreenedSetting, Screening};
 pub use sessions::{
     SessionAnalysis, SessionCell, SessionComparison, SessionFloor, SessionGroup, SessionLevel,
     SessionSummary,

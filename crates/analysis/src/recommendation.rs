@@ -85,6 +85,8 @@ pub enum Answer {
 pub enum TakeReason {
     /// It is better than the baseline.
     Better,
+    /// A screening shows it to be better as the mean over all conditions.
+    BetterOverAll,
     /// It keeps the limits, and the baseline is not shown to.
     KeepsLimits,
 }
@@ -225,13 +227,17 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         Some(metric) => vec![metric],
         None => vec![Metric::Throughput, Metric::P99],
     };
-    let taken = metrics.iter().find_map(|metric| {
-        let (best, why) = weighing.best(*metric)?;
-        Some((*metric, simplest(run, &weighing, best, *metric), why))
+    let screened = weighing.screened(analysis).filter(|_| metrics[0] == Metric::Throughput);
+    let taken = screened.map(|it| (Metric::Throughput, it, TakeReason::BetterOverAll));
+    let taken = taken.or_else(|| {
+        metrics.iter().find_map(|metric| {
+            let (best, why) = weighing.best(*metric)?;
+            Some((*metric, simplest(run, &weighing, best, *metric), why))
+        })
     });
     let metric = taken.as_ref().map_or(metrics[0], |(metric, ..)| *metric);
     let (answer, chosen) = match taken {
-        Some((metric, candidate, TakeReason::Better))
+        Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll))
             if weighing.is_unsteady(run, candidate, metric) =>
         {
             (Answer::Keep { why: StayReason::Unsteady }, None)

@@ -1,7 +1,7 @@
 //! The whole of a run: conditions, baselines, cells, verdicts.
 
 use crate::{
-    Comparison, Correction, Estimate, Metric, NoiseFloor, TransactionSummary, Verdict,
+    Comparison, Correction, Estimate, Metric, NoiseFloor, Screening, TransactionSummary, Verdict,
     aggregation::aggregate_counters, blocks::blocks, compare,
 };
 use plan::{Factor, Loss};
@@ -19,6 +19,9 @@ pub struct Analysis {
     pub groups: Vec<Group>,
     /// How intervals were widened.
     pub correction: Correction,
+    /// Which settings could win, where a plan screens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub screening: Option<Screening>,
 }
 
 /// The cells that are compared with one another: those under the same conditions.
@@ -119,11 +122,15 @@ impl Analysis {
         let correction = Correction { cells: compared, share: share(run) };
         let groups =
             run.plan.baselines().into_iter().map(|place| group(run, place, correction)).collect();
-        Analysis { groups, correction }
+        Analysis { groups, correction, screening: Screening::of(run) }
     }
 
-    /// Whether every comparison of throughput and of the 99th percentile has a verdict.
+    /// Whether every comparison of throughput and of the 99th percentile has a verdict; of a screening, whether
+    /// its winner is decided.
     pub fn settled(&self) -> bool {
+        if let Some(screening) = &self.screening {
+            return screening.decided;
+        }
         self.groups.iter().flat_map(|group| &group.cells).all(|cell| {
             let judged = |metric| {
                 cell.comparisons

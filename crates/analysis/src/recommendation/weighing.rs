@@ -93,7 +93,8 @@ impl<'a> Weighing<'a> {
     }
 
     fn is_tested(&self, candidate: &Candidate) -> bool {
-        self.counted.iter().all(|group| candidate.cells[*group].is_some())
+        let measured = |cell: &ComparedCell| cell.summary.valid > 0;
+        self.counted.iter().all(|group| candidate.cells[*group].is_some_and(measured))
     }
 
     fn any(&self, candidate: &Candidate, metric: Metric, wanted: Verdict) -> bool {
@@ -133,6 +134,21 @@ impl<'a> Weighing<'a> {
                     && self.any(it, metric, Verdict::Better)
             }
         })
+    }
+
+    /// A screening's winner, where it is better than the baseline over all conditions and nothing speaks against
+    /// it. It has too few rounds under each condition for verdicts of their own.
+    pub fn screened(&self, analysis: &Analysis) -> Option<&Candidate<'a>> {
+        let leader = analysis.screening.as_ref()?.leader();
+        let better =
+            leader.to_baseline.is_some_and(|it| !it.predicted && it.verdict == Verdict::Better);
+        let all = self.counted.len() == self.groups.len();
+        let is_leader = |it: &&Candidate| {
+            it.cells.iter().flatten().any(|cell| leader.cells.contains(&Some(cell.summary.cell)))
+        };
+        let found = self.candidates.iter().find(is_leader).filter(|_| better && all)?;
+        let harmless = self.is_harmless(found, Metric::Throughput) && found.keeps_limits();
+        harmless.then_some(found)
     }
 
     /// The candidate with the largest gain, and why it.

@@ -1,0 +1,359 @@
+//! Screening: which settings of a large matrix could still win, over all conditions.
+//!
+//! A *setting* is what is compared, with a cell under each condition; its figure is the mean over the conditions
+//! of the logarithm of throughput, so that each condition counts alike. The first round measures a fraction of
+//! the cells, from which the effects of levels are estimated ([`effects`]); the rounds after it measure every
+//! cell of the settings that are left. After each round a setting runs no more where
+//!
+//! - its whole interval against the leader lies below it: by its own trials, or after the first round by the
+//!   effects. Intervals are corrected for settings and looks;
+//! - the next round would take more than half of the trials that are left: then those that are least likely to
+//!   win make room. Nothing is shown of them, and that is said.
+
+mod effects;
+
+pub use effects::Effect;
+
+use crate::{Correction, Metric, Verdict, comparison::verdict, summary::logs, t_quantile};
+use effects::Model;
+use plan::Setting;
+use record::{AsideCause, EventKind, Run, TrialId};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a screening stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Screening {
+    /// The settings, the likely winner first.
+    pub settings: Vec<ScreenedSetting>,
+    /// What changing a level does, over all conditions; what two factors do together. The largest first.
+    pub effects: Vec<Effect>,
+    /// Cells of the plan.
+    pub cells: usize,
+    /// Cells with a trial that counts.
+    pub cells_seen: usize,
+    /// Conditions that all count alike.
+    pub conditions: usize,
+    /// Whether no setting that is left could beat the leader by more than the margin, and it is known how the
+    /// leader stands to the baseline.
+    pub decided: bool,
+}
+
+/// A setting in a screening.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScreenedSetting {
+    /// Its levels, for tables.
+    pub label: String,
+    /// Its cells by condition; `None` where it cannot be.
+    pub cells: Vec<Option<usize>>,
+    /// Whether it is the baselines'.
+    pub baseline: bool,
+    /// How many of its cells have a trial that counts.
+    pub cells_seen: usize,
+    /// How it stands.
+    pub standing: ScreenStanding,
+    /// Its throughput over the leader's, mean over the conditions; `None` where too little is known.
+    pub to_leader: Option<ScreenRatio>,
+    /// Its throughput over the baseline's.
+    pub to_baseline: Option<ScreenRatio>,
+}
+
+/// How a setting stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScreenStanding {
+    /// The likely winner.
+    Leads,
+    /// It is not shown to be worse than the leader, and was measured to the end.
+    Left,
+    /// It was set aside.
+    Aside(AsideCause),
+}
+
+/// One setting's throughput over another's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScreenRatio {
+    /// The geometric mean over the conditions.
+    pub ratio: f64,
+    /// The interval's lower end, corrected for settings and looks.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Whether effects predict it; else trials of both have shown it.
+    pub predicted: bool,
+    /// What may be said of it.
+    pub verdict: Verdict,
+}
+
+impl Screening {
+    /// Of what a run has recorded so far; `None` where it screens nothing or has no trial that counts.
+    pub fn of(run: &Run) -> Option<Screening> {
+        Race::of(run)?.standing()
+    }
+
+    /// The cells to set aside after the last round, by cause.
+    pub fn set_aside(run: &Run) -> Vec<(AsideCause, Vec<usize>)> {
+        Race::of(run).map_or_else(Vec::new, |race| race.set_aside())
+    }
+
+    /// The likely winner.
+    pub fn leader(&self) -> &ScreenedSetting {
+        &self.settings[0]
+    }
+}
+
+/// A difference of two logarithms, and what its interval is made of.
+#[derive(Clone, Copy, Debug)]
+struct Difference {
+    mean: f64,
+    std_err: f64,
+    freedom: usize,
+    predicted: bool,
+}
+
+struct Race<'a> {
+    run: &'a Run,
+    settings: Vec<Setting>,
+    /// The baselines' setting, by its place.
+    baseline: usize,
+    /// The logarithm of throughput by cell and round.
+    logs: BTreeMap<usize, BTreeMap<u32, f64>>,
+    /// What the first round says of effects; without enough of it, none.
+    model: Option<Model>,
+    correction: Correction,
+    /// Why each setting was set aside, if it was.
+    aside: Vec<Option<AsideCause>>,
+}
+
+impl<'a> Race<'a> {
+    fn of(run: &'a Run) -> Option<Race<'a>> {
+        if !run.plan.screens() {
+            return None;
+        }
+        let settings = run.plan.settings();
+        let baseline = settings.iter().position(|setting| setting.baseline)?;
+        let logs = (0..run.plan.cells.len())
+            .map(|cell| {
+                let by_round = logs(run, Metric::Throughput, cell);
+                (cell, by_round.into_iter().map(|((round, _), log)| (round, log)).collect())
+            })
+            .collect();
+        let mut aside = vec![None; settings.len()];
+        for event in &run.events {
+            if let EventKind::SetAside { cells, cause } = &event.kind {
+                let of =
+                    |setting: &Setting| setting.cells.iter().flatten().any(|c| cells.contains(c));
+                for (place, setting) in settings.iter().enumerate() {
+                    if of(setting) && aside[place].is_none() {
+                        aside[place] = Some(*cause);
+                    }
+                }
+            }
+        }
+        let share = run.plan.timing.share_of_look(run.rounds());
+        let correction = Correction { cells: settings.len().saturating_sub(1), share };
+        let mut race = Race { run, settings, baseline, logs, model: None, correction, aside };
+        race.model = Model::of(&run.plan, &race.first_round());
+        Some(race)
+    }
+
+    /// Cells of the first round, with their logarithms.
+    fn first_round(&self) -> Vec<(usize, f64)> {
+        self.logs.iter().filter_map(|(cell, logs)| Some((*cell, *logs.get(&0)?))).collect()
+    }
+
+    /// One setting less another by their own trials: in each condition the mean over the rounds that have both,
+    /// then the mean over the conditions. Conditions differ for good and are no noise, so that the error is
+    /// from how rounds of a condition differ.
+    fn measured(&self, one: usize, other: usize, first_round: u32) -> Option<Difference> {
+        let pairs = self.settings[one].cells.iter().zip(&self.settings[other].cells);
+        let none = BTreeMap::new();
+        let (mut means, mut weights, mut squares, mut freedom) = (Vec::new(), 0.0, 0.0, 0);
+        for (one, other) in pairs.filter_map(|(one, other)| Some(((*one)?, (*other)?))) {
+            let others = self.logs.get(&other).unwrap_or(&none);
+            let differences: Vec<f64> = self
+                .logs
+                .get(&one)
+                .unwrap_or(&none)
+                .range(first_round..)
+                .filter_map(|(round, log)| Some(log - others.get(round)?))
+                .collect();
+            let n = differences.len();
+            if n == 0 {
+                return None;
+            }
+            let mean = differences.iter().sum::<f64>() / n as f64;
+            squares += differences.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+            freedom += n - 1;
+            weights += 1.0 / n as f64;
+            means.push(mean);
+        }
+        let conditions = means.len() as f64;
+        let variance = if freedom > 0 { squares / freedom as f64 } else { f64::INFINITY };
+        (conditions > 0.0).then(|| Difference {
+            mean: means.iter().sum::<f64>() / conditions,
+            std_err: (variance * weights).sqrt() / conditions,
+            freedom,
+            predicted: false,
+        })
+    }
+
+    /// The same, from effects where trials do not tell.
+    fn difference(&self, one: usize, other: usize) -> Option<Difference> {
+        let measured = self.measured(one, other, 0).filter(|it| it.freedom > 0);
+        measured.or_else(|| {
+            let model = self.model.as_ref()?;
+            let (one, other) = (&self.settings[one], &self.settings[other]);
+            let (mean, std_err) = model.difference(&one.cells, &other.cells)?;
+            Some(Difference { mean, std_err, freedom: model.freedom(), predicted: true })
+        })
+    }
+
+    fn ratio(&self, one: usize, other: usize) -> Option<ScreenRatio> {
+        let difference = self.difference(one, other)?;
+        let (low, high) = self.interval(difference);
+        Some(ScreenRatio {
+            ratio: difference.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            predicted: difference.predicted,
+            verdict: verdict(Metric::Throughput, low, high, self.run.plan.margin),
+        })
+    }
+
+    fn interval(&self, difference: Difference) -> (f64, f64) {
+        let reach = t_quantile(1.0 - self.correction.alpha() / 2.0, difference.freedom);
+        let half = match difference.std_err {
+            0.0 => 0.0,
+            std_err => reach * std_err,
+        };
+        (difference.mean - half, difference.mean + half)
+    }
+
+    fn is_left(&self, setting: usize) -> bool {
+        self.aside[setting].is_none()
+    }
+
+    fn left(&self) -> Vec<usize> {
+        (0..self.settings.len()).filter(|&setting| self.is_left(setting)).collect()
+    }
+
+    /// How far a setting is ahead of the baseline's: the mean, and how uncertain that is. After the first round
+    /// all that are left have run in the same rounds.
+    fn score(&self, setting: usize) -> Option<(f64, f64)> {
+        if setting == self.baseline {
+            return Some((0.0, 0.0));
+        }
+        if self.run.rounds() > 1 {
+            return self.measured(setting, self.baseline, 1).map(|it| (it.mean, 0.0));
+        }
+        let cells = |setting: usize| &self.settings[setting].cells;
+        self.model.as_ref()?.difference(cells(setting), cells(self.baseline))
+    }
+
+    fn leader(&self) -> Option<usize> {
+        let scored = self.left().into_iter().filter_map(|it| Some((it, self.score(it)?.0)));
+        scored.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(setting, _)| setting)
+    }
+
+    /// Trials that may still be made.
+    fn trials_left(&self) -> u64 {
+        let made: BTreeSet<TrialId> = self.run.trials.iter().map(|trial| trial.id).collect();
+        self.run.plan.timing.trials.unwrap_or(0).saturating_sub(made.len() as u64)
+    }
+
+    fn set_aside(&self) -> Vec<(AsideCause, Vec<usize>)> {
+        let Some(leader) = self.leader() else { return Vec::new() };
+        let mut worse: BTreeMap<AsideCause, Vec<usize>> = BTreeMap::new();
+        let mut left = Vec::new();
+        for setting in self.left() {
+            let against = (setting != leader).then(|| self.difference(setting, leader)).flatten();
+            match against {
+                Some(difference) if self.interval(difference).1 < 0.0 => {
+                    let cause = match difference.predicted {
+                        true => AsideCause::PredictedWorse,
+                        false => AsideCause::Worse,
+                    };
+                    worse.entry(cause).or_default().push(setting);
+                }
+                _ => left.push(setting),
+            }
+        }
+        // The baseline's cells run in any case, and the leader's.
+        let room = self.trials_left() / (2 * self.run.plan.baselines().len().max(1) as u64);
+        let room = (room as usize).max(2).saturating_sub(1 + usize::from(leader != self.baseline));
+        let mut others: Vec<usize> =
+            left.into_iter().filter(|it| *it != leader && *it != self.baseline).collect();
+        // What is uncertain may be better than it looks.
+        let hope = |setting: usize| {
+            self.score(setting).map_or(f64::NEG_INFINITY, |(mean, std_err)| mean + std_err)
+        };
+        others.sort_by(|a, b| hope(*b).total_cmp(&hope(*a)).then(a.cmp(b)));
+        worse.insert(AsideCause::NoTime, others.into_iter().skip(room).collect());
+        let cells = |settings: Vec<usize>| -> Vec<usize> {
+            let of = |setting: usize| self.settings[setting].cells.iter().flatten().copied();
+            settings.into_iter().filter(|it| *it != self.baseline).flat_map(of).collect()
+        };
+        let by_cells = worse.into_iter().map(|(cause, settings)| (cause, cells(settings)));
+        by_cells.filter(|(_, cells)| !cells.is_empty()).collect()
+    }
+
+    fn standing(&self) -> Option<Screening> {
+        let leader = self.leader()?;
+        let seen = |cell: &usize| self.logs.get(cell).is_some_and(|logs| !logs.is_empty());
+        let of = |(place, setting): (usize, &Setting)| ScreenedSetting {
+            label: setting.label(),
+            cells: setting.cells.clone(),
+            baseline: setting.baseline,
+            cells_seen: setting.cells.iter().flatten().filter(|cell| seen(cell)).count(),
+            standing: match self.aside[place] {
+                _ if place == leader => ScreenStanding::Leads,
+                Some(cause) => ScreenStanding::Aside(cause),
+                None => ScreenStanding::Left,
+            },
+            to_leader: (place != leader).then(|| self.ratio(place, leader)).flatten(),
+            to_baseline: (place != self.baseline)
+                .then(|| self.ratio(place, self.baseline))
+                .flatten(),
+        };
+        let mut settings: Vec<ScreenedSetting> = self.settings.iter().enumerate().map(of).collect();
+        let order = |it: &ScreenedSetting| {
+            let far = it.to_leader.map_or(f64::NEG_INFINITY, |ratio| ratio.ratio);
+            let group = match it.standing {
+                ScreenStanding::Leads => 0,
+                ScreenStanding::Left => 1,
+                ScreenStanding::Aside(_) => 2,
+            };
+            (group, far)
+        };
+        settings.sort_by(|a, b| {
+            let (a, b) = (order(a), order(b));
+            a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
+        });
+        let decided = self.is_decided(leader);
+        Some(Screening {
+            decided,
+            effects: self
+                .model
+                .as_ref()
+                .map_or_else(Vec::new, |model| model.effects(self.correction)),
+            cells: self.run.plan.cells.len(),
+            cells_seen: self.logs.keys().filter(|cell| seen(cell)).count(),
+            conditions: self.run.plan.baselines().len(),
+            settings,
+        })
+    }
+
+    fn is_decided(&self, leader: usize) -> bool {
+        let margin = self.run.plan.margin.ln_1p();
+        let cannot_win = |setting: usize| {
+            let by_trials = self.measured(setting, leader, 0).filter(|it| it.freedom > 0);
+            by_trials.is_some_and(|it| self.interval(it).1 <= margin)
+        };
+        let known = leader == self.baseline
+            || self
+                .ratio(leader, self.baseline)
+                .is_some_and(|it| !it.predicted && it.verdict != Verdict::NotSettled);
+        known && self.left().into_iter().all(|setting| setting == leader || cannot_win(setting))
+    }
+}
