@@ -6,7 +6,7 @@ use crate::{
     pilot::{self, Piloted},
     wall_clock::WallClock,
 };
-use analysis::Analysis;
+use analysis::{Analysis, Screening};
 use plan::{BudgetClock, Plan, Slot, round_order};
 use record::{
     DropCause, Event, EventKind, MovedSetting, Outcome, Run, RunState, Store, StoreError, Trial,
@@ -18,6 +18,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+use units::Nanos;
 
 /// How a run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +68,8 @@ pub fn run_rounds(
         Ok(mut session) => {
             let ended =
                 piloted(session.as_mut(), &plan, run, store, stop, watcher).and_then(|timed| {
-                    let (session, plan) = (session.as_mut(), &timed);
-                    Rounds { session, plan, run, store, stop, watcher, started }.all()
+                    let (session, plan, before) = (session.as_mut(), &timed, run.trials.len());
+                    Rounds { session, plan, run, store, stop, watcher, started, before }.all()
                 });
             (ended, session.finish())
         }
@@ -150,11 +151,16 @@ struct Rounds<'a> {
     stop: &'a AtomicBool,
     watcher: &'a mut dyn Watcher,
     started: Instant,
+    /// Trials that the run had.
+    before: usize,
 }
 
 impl Rounds<'_> {
     fn all(&mut self) -> Result<Ending, RunError> {
         let plan = self.plan;
+        if plan.screens() {
+            return self.screen();
+        }
         let first = self.run.rounds().saturating_sub(1);
         let looks = plan.timing.looks();
         for round in first..plan.timing.rounds {
@@ -174,6 +180,51 @@ impl Rounds<'_> {
         Ok(Ending::Complete)
     }
 
+    /// A fraction of the cells first, then the settings that could win, while there are trials for another
+    /// round.
+    fn screen(&mut self) -> Result<Ending, RunError> {
+        let plan = self.plan;
+        for round in self.run.rounds().saturating_sub(1)..plan.timing.rounds {
+            if !self.has_room(round) {
+                self.event(round, EventKind::BudgetUsed { rounds: round })?;
+                return Ok(Ending::Complete);
+            }
+            if !self.round(round)? {
+                self.event(round, EventKind::Interrupted)?;
+                return Ok(Ending::Interrupted);
+            }
+            self.drop_failing(round)?;
+            if Screening::of(self.run).is_some_and(|screening| screening.decided) {
+                self.event(round, EventKind::Settled { rounds: round + 1 })?;
+                return Ok(Ending::Settled);
+            }
+            for (cause, cells) in Screening::set_aside(self.run) {
+                self.event(round, EventKind::SetAside { cells, cause })?;
+            }
+        }
+        Ok(Ending::Complete)
+    }
+
+    /// Whether the trials of a screening, and a budget of wall time, allow a round.
+    fn has_room(&self, round: u32) -> bool {
+        let made: BTreeSet<TrialId> = self.run.trials.iter().map(|trial| trial.id).collect();
+        let next = self.trials_of(round).len();
+        let timing = &self.plan.timing;
+        let within = |budget: Nanos| {
+            let trial = self.started.elapsed() / self.trials_here().max(1);
+            let over = trial * (self.trials_here() + next as u32);
+            over <= budget.as_duration().mul_f64(1.05) + Duration::from_secs(1)
+        };
+        let wall = timing.budget.filter(|_| timing.budget_clock == BudgetClock::Wall);
+        (made.len() + next) as u64 <= timing.trials.unwrap_or(u64::MAX)
+            && (self.trials_here() == 0 || wall.is_none_or(within))
+    }
+
+    /// Trials made since this program began to.
+    fn trials_here(&self) -> u32 {
+        (self.run.trials.len() - self.before) as u32
+    }
+
     /// Whether another round like those so far would overrun the budget noticeably.
     fn over_budget(&self, rounds_done: u32) -> bool {
         let timing = &self.plan.timing;
@@ -186,18 +237,28 @@ impl Rounds<'_> {
         so_far + so_far / rounds_done > budget.as_duration().mul_f64(1.05) + Duration::from_secs(1)
     }
 
-    /// Runs what is left of a round; false if the user interrupted it.
-    fn round(&mut self, round: u32) -> Result<bool, RunError> {
+    /// What is left of a round, in order.
+    fn trials_of(&self, round: u32) -> Vec<TrialId> {
         let plan = self.plan;
         let dropped = self.run.dropped_cells();
-        let cells: Vec<usize> =
-            (0..plan.cells.len()).filter(|cell| !dropped.contains(cell)).collect();
+        let left = || (0..plan.cells.len()).filter(|cell| !dropped.contains(cell)).collect();
+        let (cells, twice): (Vec<usize>, Vec<usize>) = match (plan.screens(), round) {
+            (false, _) => (left(), plan.baselines()),
+            (true, 0) => (plan.fraction(), Vec::new()),
+            (true, _) => (left(), Vec::new()),
+        };
         let done: BTreeSet<TrialId> = self.run.trials.iter().map(|trial| trial.id).collect();
-        let left: Vec<TrialId> = round_order(plan.seed, round, &cells, &plan.baselines())
+        round_order(plan.seed, round, &cells, &twice)
             .into_iter()
             .map(|Slot { cell, replica }| TrialId { round, cell, replica })
             .filter(|id| !done.contains(id))
-            .collect();
+            .collect()
+    }
+
+    /// Runs what is left of a round; false if the user interrupted it.
+    fn round(&mut self, round: u32) -> Result<bool, RunError> {
+        let plan = self.plan;
+        let left = self.trials_of(round);
         if self.session.concurrency() > 1 {
             return self.round_concurrently(&left);
         }
