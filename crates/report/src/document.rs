@@ -164,7 +164,7 @@ pub fn document(run: &Run, analysis: &Analysis) -> Document {
         },
         margin: run.plan.margin,
         unit: if transactions { "transactions" } else { "operations" }.to_owned(),
-        answer: sentences::answers(run, analysis).iter().map(|it| it.sentence()).collect(),
+        answer: answers(run, analysis),
         factors: factors(run),
         conditions: cells::conditions(run, analysis),
         findings: shown
@@ -200,6 +200,11 @@ impl Document {
         let requests = logs.iter().map(|(cell, log)| course::requests(*cell, log)).collect();
         Document { requests, ..self }
     }
+}
+
+fn answers(run: &Run, analysis: &Analysis) -> Vec<String> {
+    let screened = analysis.screening.iter().flat_map(|it| sentences::screening(&run.plan, it));
+    screened.chain(sentences::answers(run, analysis).iter().map(|it| it.sentence())).collect()
 }
 
 fn factors(run: &Run) -> Vec<Factor> {

@@ -90,6 +90,9 @@ fn session(run: &Run, analysis: &Analysis, title: &str) -> String {
         let _ = writeln!(out, "- beware: {}", sentences::caveat(caveat));
     }
     let _ = writeln!(out, "\n## Verdict\n");
+    for text in analysis.screening.iter().flat_map(|it| sentences::screening(&run.plan, it)) {
+        let _ = writeln!(out, "{text}\n");
+    }
     for answer in sentences::answers(run, analysis) {
         let _ = writeln!(out, "**{}**\n", answer.sentence());
     }

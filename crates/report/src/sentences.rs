@@ -12,6 +12,7 @@ mod intention;
 mod loss;
 pub(crate) mod preset;
 pub(crate) mod recommendation;
+mod screening;
 mod session;
 mod sync_card;
 mod trouble;
@@ -28,6 +29,7 @@ pub(crate) use imported::verdict as imported_verdict;
 pub(crate) use intention::intention;
 pub(crate) use loss::{losses, risks};
 pub use preset::{classics, presets};
+pub(crate) use screening::{not_looked_at, screening};
 pub(crate) use session::{changed_thing, session_caveats, session_floor, session_verdict};
 pub(crate) use sync_card::{
     cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,

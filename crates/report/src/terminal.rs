@@ -2,7 +2,8 @@
 
 use crate::{Align, Table, imported, published, sentences, sessions, transactions, words};
 use analysis::{
-    Analysis, CellSummary, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis, findings,
+    Analysis, CellSummary, ComparedCell, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis,
+    findings,
 };
 use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
 use record::{EventKind, Run, RunState, Warning, WorldKind};
@@ -103,6 +104,9 @@ fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
         let _ = writeln!(out, "\n{}", words::wrap(&format!("Warning: {warning}"), width, 2));
     }
     out.push('\n');
+    for text in analysis.screening.iter().flat_map(|it| sentences::screening(&run.plan, it)) {
+        let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
+    }
     for answer in sentences::answers(run, analysis) {
         let _ = writeln!(out, "{}", words::wrap(&answer.after("Verdict"), width, 2));
     }
@@ -268,7 +272,14 @@ pub(crate) fn timing_line(plan: &Plan, rounds: u32) -> String {
         Some(_) => String::new(),
         None => format!(" of {measure}"),
     };
-    format!("{rounds} round{plural} of {slots} trials{length}, seed {seed}")
+    match plan.timing.trials {
+        Some(most) => {
+            format!(
+                "screened in {rounds} round{plural}, at most {most} trials{length}, seed {seed}"
+            )
+        }
+        None => format!("{rounds} round{plural} of {slots} trials{length}, seed {seed}"),
+    }
 }
 
 /// What each cell did.
@@ -330,10 +341,15 @@ pub(crate) fn figures(group: &Group, long: bool) -> Table {
         table.row(cells);
     };
     row(&group.baseline, "* ");
-    for cell in &group.cells {
+    for cell in looked_at(group) {
         row(&cell.summary, "  ");
     }
     table
+}
+
+/// The cells that have a trial: a screening does not look at all.
+fn looked_at(group: &Group) -> impl Iterator<Item = &ComparedCell> {
+    group.cells.iter().filter(|it| it.summary.valid > 0 || !it.summary.lost.is_empty())
 }
 
 /// Each cell against the baseline.
@@ -346,7 +362,7 @@ pub(crate) fn changes(group: &Group) -> Table {
         ("p99 latency", Right),
         ("", Left),
     ]);
-    for cell in &group.cells {
+    for cell in looked_at(group) {
         let mut cells = vec![format!("  {}", cell.summary.label)];
         for metric in [Metric::Throughput, Metric::P99] {
             match cell.comparison(metric) {
@@ -476,6 +492,12 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
             most.unwrap_or_default()
         );
     };
+    if let Some(trials) = timing.trials {
+        return screening_line(plan, (trials, total), world);
+    }
+    let other_way = plan.other_way().map_or(String::new(), |time| {
+        format!(". Screening (--screen) would take {time} at the most")
+    });
     let trials = format!(
         "{} rounds of {} trials, each {} of warm-up and {} measured",
         timing.rounds,
@@ -509,13 +531,37 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
     match (world, timing.budget, timing.budget_clock) {
         (WorldKind::Simulated, Some(budget), BudgetClock::Wall) => format!(
             "Time: until every verdict is settled or {budget} are over; at most {trials} in the \
-             simulation{verdicts}"
+             simulation{verdicts}{other_way}"
         ),
         (WorldKind::Simulated, ..) => {
-            format!("Time: at most {trials}: {total} in the simulation{verdicts}")
+            format!("Time: at most {trials}: {total} in the simulation{verdicts}{other_way}")
         }
-        _ => format!("Time: at most {trials}: {total}{verdicts}"),
+        _ => format!("Time: at most {trials}: {total}{verdicts}{other_way}"),
     }
+}
+
+/// What a screening does and takes, and what every cell would.
+fn screening_line(plan: &Plan, (trials, total): (u64, Nanos), world: WorldKind) -> String {
+    let timing = &plan.timing;
+    let simulated = if world == WorldKind::Simulated { " in the simulation" } else { "" };
+    let conditions = match plan.baselines().len() {
+        1 => String::new(),
+        several => format!(" over all {several} conditions"),
+    };
+    let every_cell = plan.other_way().map_or(String::new(), |time| {
+        let too_long = timing.budget.is_some_and(|budget| simulated.is_empty() && time > budget);
+        let why = if too_long { ", which the budget does not allow" } else { "" };
+        format!(". Every cell in 12 rounds (--screen=false) would take {time}{simulated}{why}")
+    });
+    format!(
+        "Time: screening: {} of {} cells first, then the settings that could win in throughput{conditions}; at \
+         most {trials} trials, each {} of warm-up and {} measured: {}{simulated}{every_cell}",
+        plan.fraction().len(),
+        plan.cells.len(),
+        timing.warmup,
+        timing.measure,
+        total
+    )
 }
 
 /// What a comparison will do, before it does it.
@@ -536,10 +582,11 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
     };
     line(format!(
-        "Cells: {}, {} baseline{} (*) run twice a round",
+        "Cells: {}, {} baseline{} (*) run {} a round",
         plan.cells.len(),
         plan.baselines().len(),
-        if plan.baselines().len() == 1 { "" } else { "s" }
+        if plan.baselines().len() == 1 { "" } else { "s" },
+        if plan.screens() { "once" } else { "twice" }
     ));
     for cell in &plan.cells {
         let mark = if cell.baseline.is_none() { '*' } else { ' ' };

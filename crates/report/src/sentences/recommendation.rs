@@ -1,6 +1,6 @@
 //! What is said of a recommendation: the reason, what it costs, how far it carries.
 
-use super::{caveat::caveat, finding::finding, loss::losses};
+use super::{caveat::caveat, finding::finding, loss::losses, not_looked_at};
 use crate::words;
 use analysis::{
     Analysis, Answer, CellSummary, ComparedCell, Comparison, Finding, FindingKind, Group, Keeping,
@@ -62,6 +62,15 @@ impl About<'_> {
         let plural = if comparison.rounds == 1 { "" } else { "s" };
         let rounds = format!("{} round{plural}", comparison.rounds);
         match why {
+            TakeReason::BetterOverAll => {
+                let screening = self.analysis.screening.as_ref();
+                let over_all = screening.and_then(|it| Some((it, it.leader().to_baseline?)));
+                let change = over_all.map_or(change, |(it, ratio)| {
+                    let change = words::change_within(ratio.ratio, ratio.low, ratio.high);
+                    format!("{change} as the mean over {} conditions", it.conditions)
+                });
+                format!("{this} is better than {baseline}: {name} {change}.")
+            }
             TakeReason::Better => format!(
                 "{this} is better than {baseline}: {name} {change}{figures}{under}, from {rounds}."
             ),
@@ -313,6 +322,7 @@ impl About<'_> {
             .iter()
             .filter_map(|standing| self.standing(standing))
             .collect();
+        notes.extend(self.analysis.screening.as_ref().map(not_looked_at));
         let environment = &self.run.environment;
         notes.push(format!(
             "Measured: {} on {}, Linux {}, {}. Not tested: other loads, a fuller or older device, other \
