@@ -192,6 +192,18 @@ pub struct ComparisonFlags {
     /// The same in the simulated world's own time, of which a disk's hour takes a second
     #[arg(long, value_name = "TIME", conflicts_with = "budget", help_heading = "Time")]
     virtual_budget: Option<Nanos>,
+    /// Screen: a fraction of the cells first, and then the settings that could win over all conditions, in a
+    /// tenth of the time; by itself where every cell does not fit the budget. `false`: every cell in every
+    /// round
+    #[arg(
+        long,
+        value_name = "true|false",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        help_heading = "Time"
+    )]
+    screen: Option<bool>,
     /// Run until a difference of this many percent in throughput would be found four times in five: a
     /// pilot tells how long that takes, up to a day
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Time")]
@@ -263,6 +275,7 @@ impl ComparisonFlags {
             confirm: self.confirm.clone(),
             preset: self.preset.as_deref().map(str::parse).transpose()?,
             alternate: self.alternate,
+            screen: self.screen,
             server_program: self.server_program.clone(),
             replay: self.replay.as_ref().map(|file| Replay {
                 file: file.clone(),

@@ -35,7 +35,10 @@ impl Progress {
         };
         let length = match wall_budget {
             Some(budget) => budget.0 / 1_000_000,
-            None => trial_ms.unwrap_or(1) * plan.slots() as u64 * rounds,
+            None => {
+                let trials = plan.timing.trials.unwrap_or(plan.slots() as u64 * rounds);
+                trial_ms.unwrap_or(1) * trials
+            }
         };
         let bar = bar(length, quiet);
         let wall = wall_budget.map(|_| Instant::now());
