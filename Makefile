@@ -1,6 +1,6 @@
 # `make demo` and `make test` are all that a newcomer needs; both install what is missing.
 
-.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-lab-stacks test-lab-owners test-lab-stays test-servers test-fleet soak nightly dist test-dist site demo classics validate page bench clean
+.PHONY: all packages build check fmt clippy deny test test-ublk test-kernel test-lab test-lab-stacks test-lab-owners test-lab-stays test-servers test-fleet soak nightly dist test-dist site demo classics validate screening page bench clean
 
 all: build
 
@@ -106,6 +106,10 @@ classics: build
 # The simulated world beside the emulated one, eleven minutes; see docs/science/simulation.md.
 validate: build
 	@target/release/spindle validate
+
+# Whether a screening of 40 drawn matrices finds the winner; see docs/reference/screening.md.
+screening: packages
+	cargo bench --locked -p runner --bench screening -- 40
 
 # The page's code, from web/src: only after changing it. Needs Node.
 page: packages
