@@ -9,7 +9,7 @@ use record::Run;
 const SHARE: f64 = 0.01;
 /// Of the requests of a queue, in flight on average: with more, one is hardly ever free.
 const FULL: f64 = 0.9;
-/// What a device with one queue cannot exceed, counted by whoever reads now and then.
+/// What a device with one queue cannot exceed; samples of the counter are not taken at exact seconds.
 const OF_ONE_QUEUE: f64 = 1.05;
 
 pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
