@@ -1,6 +1,7 @@
 //! Rounds pooled into blocks: what a short trial cannot tell by itself, several together can.
 
-use record::{Measurement, Run};
+use crate::Metric;
+use record::{Measurement, Run, Trial};
 use std::collections::BTreeMap;
 
 /// More blocks than these narrow an interval hardly: Student's t has come close to the normal
@@ -50,4 +51,20 @@ fn length(run: &Run, baseline: usize, least: u64) -> u32 {
         false => 1,
     };
     needed.max(run.rounds().div_ceil(MAX_BLOCKS)).max(1)
+}
+
+/// A figure's logarithm by round and replica, in the trials of a cell that count; percentiles and
+/// shares by block of rounds and replica.
+pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
+    if metric == Metric::Throughput {
+        let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
+        let log = |trial: &Trial| {
+            Some(((trial.id.round, trial.id.replica), metric.log(&[trial.measurement()?])?))
+        };
+        return of_cell.filter_map(log).collect();
+    }
+    blocks(run, cell, metric.least_operations())
+        .into_iter()
+        .filter_map(|(place, measured)| Some((place, metric.log(&measured)?)))
+        .collect()
 }

@@ -9,8 +9,8 @@ mod front;
 mod weighing;
 
 use crate::{
-    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, compare, findings,
-    summary::logs,
+    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::logs, compare,
+    findings,
 };
 use plan::{Factor, Level, LossKind, Role};
 use record::Run;

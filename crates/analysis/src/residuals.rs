@@ -1,6 +1,6 @@
 //! What remains of each trial's throughput when its cell's is taken away: the machine's own course.
 
-use crate::{Metric, summary::logs};
+use crate::{Metric, blocks::logs};
 use record::{Run, Trial, TrialId};
 use std::collections::BTreeMap;
 

@@ -9,9 +9,8 @@
 //! beyond it shows that the runs differ, and not why.
 
 use crate::{
-    Analysis, Comparison, Correction, Estimate, Group, Metric, Verdict,
-    summary::{log_ratios, logs},
-    t_quantile,
+    Analysis, Comparison, Correction, Estimate, Group, Metric, Verdict, blocks::logs,
+    summary::log_ratios, t_quantile,
 };
 use plan::{Cell, Role};
 use record::{EnvironmentChange, Run};

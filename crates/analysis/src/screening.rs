@@ -14,7 +14,7 @@ mod effects;
 
 pub use effects::Effect;
 
-use crate::{Correction, Metric, Verdict, comparison::verdict, summary::logs, t_quantile};
+use crate::{Correction, Metric, Verdict, blocks::logs, comparison::verdict, t_quantile};
 use effects::Model;
 use plan::Setting;
 use record::{AsideCause, EventKind, Run, TrialId};

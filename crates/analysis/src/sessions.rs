@@ -8,10 +8,7 @@
 //! level is in the difference, and nothing here can tell it apart.
 
 use crate::{
-    Correction, Metric, Verdict,
-    comparison::verdict,
-    summary::{label_of, logs},
-    t_quantile,
+    Correction, Metric, Verdict, blocks::logs, comparison::verdict, summary::label_of, t_quantile,
 };
 use record::{Aspect, EnvironmentChange, Run, SessionFactor};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use crate::{
     Comparison, Correction, Estimate, Metric, NoiseFloor, Screening, TransactionSummary, Verdict,
-    aggregation::aggregate_counters, blocks::blocks, compare,
+    aggregation::aggregate_counters, blocks::logs, compare,
 };
 use plan::{Factor, Loss};
 use record::{
@@ -217,22 +217,6 @@ fn group(run: &Run, place: usize, correction: Correction) -> Group {
         })
         .collect();
     Group { condition, baseline: summary(run, place, &shown), noise, cells }
-}
-
-/// A figure's logarithm by round and replica, in the trials of a cell that count; percentiles and
-/// shares by block of rounds and replica.
-pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32), f64> {
-    if metric == Metric::Throughput {
-        let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
-        let log = |trial: &Trial| {
-            Some(((trial.id.round, trial.id.replica), metric.log(&[trial.measurement()?])?))
-        };
-        return of_cell.filter_map(log).collect();
-    }
-    blocks(run, cell, metric.least_operations())
-        .into_iter()
-        .filter_map(|(place, measured)| Some((place, metric.log(&measured)?)))
-        .collect()
 }
 
 /// One observation a round or block: the cell's logarithm less the mean of the baselines'. Where neither ever

@@ -11,6 +11,7 @@ mod factor;
 mod filesystem;
 mod intention;
 mod loss;
+mod matrix;
 mod mechanism;
 mod offer;
 mod order;
@@ -28,6 +29,7 @@ pub use factor::{Factor, Level, Role};
 pub use filesystem::{Filesystem, FilesystemKind};
 pub use intention::{EmulatedTransport, Intention};
 pub use loss::{Loss, LossKind, Window, losses};
+pub use matrix::Matrix;
 pub use mechanism::{Mechanism, Without};
 pub use offer::{LoadingPace, Offer};
 pub use order::{Slot, round_order};
@@ -36,7 +38,7 @@ pub use published::{OPERATIONS, Published};
 pub use raw::{RawJob, RawLevel, RawPlan, RawPublished};
 pub use refusal::{Refusal, SizeLimit};
 pub use resolve::{DroppedFactor, Plan, RefusedCell};
-pub use screening::{Matrix, Setting};
+pub use screening::Setting;
 pub use timing::{
     BudgetClock, MIN_ROUNDS, TRIAL_OVERHEAD, Timing, TimingError, TimingWish, TrialLength,
 };

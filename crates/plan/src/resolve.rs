@@ -100,10 +100,10 @@ impl Plan {
         self.timing.trials.is_some()
     }
 
-    /// The time of the other way: of every cell in every round where this plan screens, of a screening where it
+    /// The time of the alternative: of every cell in every round where this plan screens, of a screening where it
     /// does not; the latter only of as many cells as are worth it.
-    pub fn other_way(&self) -> Option<Nanos> {
-        self.timing.other_way(self.slots(), self.matrix(), self.preparation)
+    pub fn alternative(&self) -> Option<Nanos> {
+        self.timing.alternative(self.slots(), self.matrix(), self.preparation)
     }
 
     /// The time that all takes, at the most; `None` where traces say it.

@@ -1,22 +1,8 @@
 //! Screening: a fraction of a large matrix first, then the settings that could win.
 
-use crate::{Cell, Factor, Level, Plan, Role};
+use crate::{Cell, Factor, Level, Matrix, Plan, Role};
 use random::Stream;
 use std::collections::BTreeMap;
-
-/// The least cells beside baselines for which a plan screens by itself: below, every cell costs little more.
-const MIN_SCREENED_CELLS: usize = 24;
-
-/// What of a plan says how many trials a screening takes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Matrix {
-    /// Cells, baselines included.
-    pub cells: usize,
-    /// Conditions: each has a baseline.
-    pub conditions: usize,
-    /// Levels of all factors that are compared, together.
-    pub levels: usize,
-}
 
 /// Levels of what is compared, with a cell under each condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,20 +13,6 @@ pub struct Setting {
     pub cells: Vec<Option<usize>>,
     /// Whether it is the baselines'.
     pub baseline: bool,
-}
-
-impl Matrix {
-    /// Whether screening is worth it.
-    pub(crate) fn is_large(self) -> bool {
-        self.cells - self.conditions.min(self.cells) >= MIN_SCREENED_CELLS
-    }
-
-    /// The fewest trials of a screening: half of them have to tell the level of each condition and the effect of
-    /// each level, and the others have to be two rounds of two settings.
-    pub(crate) fn least_trials(self) -> u64 {
-        let first = 2 * (self.conditions + self.levels);
-        first.max(8 * self.conditions) as u64
-    }
 }
 
 impl Plan {

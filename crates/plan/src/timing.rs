@@ -361,17 +361,17 @@ impl Timing {
         let every_cell = slots * u64::from(wish.rounds.unwrap_or(ROUNDS_WANTED as u32));
         let least = wish.matrix.least_trials();
         let wanted = (every_cell / SCREENED_SHARE).max(least);
-        let usual = (
+        let default = (
             wish.warmup.unwrap_or(DEFAULT_WARMUP),
             wish.measure.unwrap_or(DEFAULT_MEASURE),
             wanted,
         );
         let of_trials = budget.filter(|_| !wish.virtual_time || wish.virtual_budget.is_some());
         let (warmup, measure, trials) = match of_trials {
-            None => usual,
+            None => default,
             Some(budget) => {
                 let available = budget.saturating_sub(before);
-                let trial = (available / wanted).min(usual.0 + usual.1 + overhead);
+                let trial = (available / wanted).min(default.0 + default.1 + overhead);
                 let warmup = wish.warmup.unwrap_or(DEFAULT_WARMUP.min(trial / 4));
                 let room = trial.saturating_sub(warmup + overhead);
                 let measure = wish.measure.unwrap_or(room.max(MIN_MEASURE));
@@ -403,8 +403,8 @@ impl Timing {
         Ok(timing)
     }
 
-    /// See [`crate::Plan::other_way`].
-    pub(crate) fn other_way(&self, slots: usize, matrix: Matrix, before: Nanos) -> Option<Nanos> {
+    /// See [`crate::Plan::alternative`].
+    pub(crate) fn alternative(&self, slots: usize, matrix: Matrix, before: Nanos) -> Option<Nanos> {
         let trial = self.trial()?;
         let every_cell = slots as u64 * ROUNDS_WANTED;
         let trials = match self.trials {
@@ -508,14 +508,14 @@ mod tests {
     fn a_screening_is_a_tenth_of_every_cell() {
         let wish = TimingWish { screen: Some(true), matrix: MATRIX, ..TimingWish::default() };
         let fit = |wish| Timing::fit(wish, 102, Nanos::ZERO);
-        let usual = fit(wish).unwrap();
-        assert_eq!((usual.trials, usual.measure.time()), (Some(122), Some(DEFAULT_MEASURE)));
-        let other_way = usual.other_way(102, MATRIX, Nanos::ZERO).unwrap();
-        assert!(usual.total(102, Nanos::ZERO).unwrap() * 10 <= other_way);
+        let screened = fit(wish).unwrap();
+        assert_eq!((screened.trials, screened.measure.time()), (Some(122), Some(DEFAULT_MEASURE)));
+        let alternative = screened.alternative(102, MATRIX, Nanos::ZERO).unwrap();
+        assert!(screened.total(102, Nanos::ZERO).unwrap() * 10 <= alternative);
         let every_cell = fit(TimingWish { screen: Some(false), ..wish }).unwrap();
-        let screening = every_cell.other_way(102, MATRIX, Nanos::ZERO);
-        assert_eq!(screening, usual.total(102, Nanos::ZERO));
-        let shares: f64 = usual.looks().iter().map(|look| usual.share_of_look(*look)).sum();
+        let screening = every_cell.alternative(102, MATRIX, Nanos::ZERO);
+        assert_eq!(screening, screened.total(102, Nanos::ZERO));
+        let shares: f64 = screened.looks().iter().map(|look| screened.share_of_look(*look)).sum();
         assert!((shares - 1.0).abs() < 1e-12);
         let detect = TimingWish { detect: Some(0.02), pilot: true, ..wish };
         assert_eq!(fit(detect), Err(TimingError::DetectAndScreen));

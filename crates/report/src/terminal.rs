@@ -495,7 +495,7 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
     if let Some(trials) = timing.trials {
         return screening_line(plan, (trials, total), world);
     }
-    let other_way = plan.other_way().map_or(String::new(), |time| {
+    let alternative = plan.alternative().map_or(String::new(), |time| {
         format!(". Screening (--screen) would take {time} at the most")
     });
     let trials = format!(
@@ -531,12 +531,12 @@ fn time_line(plan: &Plan, world: WorldKind) -> String {
     match (world, timing.budget, timing.budget_clock) {
         (WorldKind::Simulated, Some(budget), BudgetClock::Wall) => format!(
             "Time: until every verdict is settled or {budget} are over; at most {trials} in the \
-             simulation{verdicts}{other_way}"
+             simulation{verdicts}{alternative}"
         ),
         (WorldKind::Simulated, ..) => {
-            format!("Time: at most {trials}: {total} in the simulation{verdicts}{other_way}")
+            format!("Time: at most {trials}: {total} in the simulation{verdicts}{alternative}")
         }
-        _ => format!("Time: at most {trials}: {total}{verdicts}{other_way}"),
+        _ => format!("Time: at most {trials}: {total}{verdicts}{alternative}"),
     }
 }
 
@@ -548,7 +548,7 @@ fn screening_line(plan: &Plan, (trials, total): (u64, Nanos), world: WorldKind) 
         1 => String::new(),
         several => format!(" over all {several} conditions"),
     };
-    let every_cell = plan.other_way().map_or(String::new(), |time| {
+    let every_cell = plan.alternative().map_or(String::new(), |time| {
         let too_long = timing.budget.is_some_and(|budget| simulated.is_empty() && time > budget);
         let why = if too_long { ", which the budget does not allow" } else { "" };
         format!(". Every cell in 12 rounds (--screen=false) would take {time}{simulated}{why}")

@@ -6,7 +6,7 @@ use plan::{Level, Plan};
 use record::AsideCause;
 
 /// Settings that a sentence names; the JSON has all.
-const MOST_NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// A paragraph each.
 pub(crate) fn screening(plan: &Plan, it: &Screening) -> Vec<String> {
@@ -100,9 +100,9 @@ fn named(settings: &[&ScreenedSetting]) -> String {
         (Some(ratio), _) => format!("{} ({})", setting.label, change(ratio)),
         (None, _) => setting.label.clone(),
     };
-    let mut all: Vec<String> = settings.iter().take(MOST_NAMED).map(one).collect();
-    if settings.len() > MOST_NAMED {
-        all.push(format!("and {} more", settings.len() - MOST_NAMED));
+    let mut all: Vec<String> = settings.iter().take(MAX_NAMED).map(one).collect();
+    if settings.len() > MAX_NAMED {
+        all.push(format!("and {} more", settings.len() - MAX_NAMED));
     }
     all.join("; ")
 }
