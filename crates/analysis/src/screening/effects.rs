@@ -287,7 +287,8 @@ fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
             };
         }
     }
-    let mut inverse = vec![vec![0.0; size]; size];
+    // Symmetric as the matrix is: its columns are its rows.
+    let mut inverse = Vec::with_capacity(size);
     for unit in 0..size {
         let mut solved = vec![0.0; size];
         for row in unit..size {
@@ -298,9 +299,7 @@ fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
             let sum: f64 = (row + 1..size).map(|k| lower[k][row] * solved[k]).sum();
             solved[row] = (solved[row] - sum) / lower[row][row];
         }
-        for (row, value) in solved.into_iter().enumerate() {
-            inverse[row][unit] = value;
-        }
+        inverse.push(solved);
     }
     Some(inverse)
 }
