@@ -15,6 +15,7 @@ use host::{
 use scheduler::SchedulerKind;
 use serde::{Deserialize, Serialize};
 use std::{
+    io::ErrorKind,
     os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
     path::{Path, PathBuf},
     process::{self, Stdio},
@@ -84,6 +85,8 @@ pub struct Emulation {
     /// The server's process.
     pub server: u32,
     connection: Connection,
+    /// [`Emulation::stats_within`] has asked, and has no answer yet.
+    stats_asked: bool,
 }
 
 /// The kernel's default wbt_lat_usec of rotational devices. Documented: sysfs-block.
@@ -167,6 +170,7 @@ impl Emulation {
             spins,
             server,
             connection,
+            stats_asked: false,
         };
         emulation.configure_queue(changes)?;
         emulation.reset_stats()?;
@@ -222,6 +226,27 @@ impl Emulation {
         match ask(&mut self.connection, &Command::Stats)? {
             Reply::Stats(stats) => Ok(*stats),
             other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The same for who only looks on: `None` when the server has not answered for `patience`, which
+    /// one that is stopped does not. The next call goes on waiting for the same answer.
+    pub fn stats_within(&mut self, patience: Duration) -> Result<Option<ServerStats>> {
+        let lost = |lost| EmulateError::Lost { lost };
+        self.connection.set_patience(patience).map_err(|error| lost(Lost::Receive(error)))?;
+        if !self.stats_asked {
+            self.connection.send(&Command::Stats).map_err(|error| lost(Lost::Send(error)))?;
+            self.stats_asked = true;
+        }
+        match self.connection.receive() {
+            Ok(Some(Reply::Stats(stats))) => {
+                self.stats_asked = false;
+                Ok(Some(*stats))
+            }
+            Ok(Some(other)) => Err(unexpected(&other)),
+            Ok(None) => Err(lost(Lost::Ended)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(lost(Lost::Receive(error))),
         }
     }
 
@@ -366,7 +391,6 @@ fn prepare_users_file(path: &Path, size: Bytes) -> std::result::Result<(), DataF
 /// Starts a server process, which waits for [`Command::Begin`] and until then ends with this process.
 fn begin_server(wanted: &Wanted) -> Result<(Connection, u32)> {
     let (ours, its) = UnixStream::pair().map_err(EmulateError::Start)?;
-    ours.set_read_timeout(Some(REPLY_TIMEOUT)).map_err(EmulateError::Start)?;
     // A process group of its own: a Ctrl-C at the terminal ends this process, which takes the server down
     // in order.
     let child = process::Command::new(&wanted.program)
@@ -379,7 +403,9 @@ fn begin_server(wanted: &Wanted) -> Result<(Connection, u32)> {
         .map_err(EmulateError::Start)?;
     let pid = child.id();
     reap(child);
-    Ok((Connection::new(ours).map_err(EmulateError::Start)?, pid))
+    let connection = Connection::new(ours).map_err(EmulateError::Start)?;
+    connection.set_patience(REPLY_TIMEOUT).map_err(EmulateError::Start)?;
+    Ok((connection, pid))
 }
 
 /// Waits for the server's end in the background, so that it leaves no zombie.

@@ -11,6 +11,7 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     os::unix::net::UnixStream,
     path::PathBuf,
+    time::Duration,
 };
 use units::{Bytes, Nanos};
 
@@ -136,12 +137,18 @@ pub struct ServerStats {
 pub struct Connection {
     reader: BufReader<UnixStream>,
     writer: UnixStream,
+    /// The beginning of a message whose rest did not come in time.
+    begun: Vec<u8>,
 }
 
 impl Connection {
     /// Over a socket.
     pub fn new(socket: UnixStream) -> io::Result<Connection> {
-        Ok(Connection { writer: socket.try_clone()?, reader: BufReader::new(socket) })
+        Ok(Connection {
+            writer: socket.try_clone()?,
+            reader: BufReader::new(socket),
+            begun: Vec::new(),
+        })
     }
 
     /// Sends a message.
@@ -151,12 +158,17 @@ impl Connection {
         self.writer.write_all(&line)
     }
 
-    /// Receives a message; `None` when the other end is closed.
+    /// How long to wait for a message before [`Connection::receive`] fails.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.writer.set_read_timeout(Some(patience))
+    }
+
+    /// Receives a message; `None` when the other end is closed. After a timeout it can be called again.
     pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
-        let mut line = String::new();
-        match self.reader.read_line(&mut line)? {
-            0 => Ok(None),
-            _ => Ok(Some(serde_json::from_str(&line)?)),
+        self.reader.read_until(b'\n', &mut self.begun)?;
+        match std::mem::take(&mut self.begun) {
+            line if line.is_empty() => Ok(None),
+            line => Ok(Some(serde_json::from_slice(&line)?)),
         }
     }
 }

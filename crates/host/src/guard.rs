@@ -8,7 +8,8 @@ use crate::{
     BlockDevice, DeviceKind, DeviceNumber, Host, Result, Signature, SignatureKind,
     error::io_error,
     exclusive::{open_exclusively, try_exclusively},
-    mounts::mounts,
+    mounts::{Mount, mount_above, mount_of, mounts},
+    open_files::opened_by,
     signature::{begins_empty, signatures},
     tree::block_node,
 };
@@ -238,9 +239,14 @@ fn family(host: &Host, device: &BlockDevice) -> Result<Vec<BlockDevice>> {
     Ok(found)
 }
 
-/// Loop devices whose file is the block device `number`.
+/// Loop devices whose file is the block device `number`. Files that a server has are not asked for: they
+/// are none, and each would hold us while its server hangs.
 fn loops_on(host: &Host, number: DeviceNumber) -> Vec<DeviceNumber> {
-    let on_it = |file: &Path| block_node(host.path(file)).ok().flatten() == Some(number);
+    let mounts = mounts(host).unwrap_or_default();
+    let on_it = |file: &Path| {
+        !mount_above(&mounts, file).is_some_and(Mount::is_served)
+            && block_node(host.path(file)).ok().flatten() == Some(number)
+    };
     loops(host).into_iter().filter(|(_, file)| on_it(file)).map(|(number, _)| number).collect()
 }
 
@@ -378,8 +384,15 @@ fn backing(host: &Host, device: &BlockDevice) -> Vec<Objection> {
         return found;
     };
     let same = |other: &fs::Metadata| other.dev() == meta.dev() && other.ino() == meta.ino();
+    // Only what is on the same filesystem is asked for: another one may hang.
+    let mounts = mounts(host).unwrap_or_default();
+    let its_mount = mount_of(&mounts, &file, DeviceNumber::from_raw(meta.dev()));
+    let beside = |mount: Option<&Mount>| mount.map(|it| it.device) == its_mount.map(|it| it.device);
     for (number, other) in loops(host) {
-        if number != device.number && fs::metadata(host.path(other)).is_ok_and(|it| same(&it)) {
+        if number != device.number
+            && beside(mount_above(&mounts, &other))
+            && fs::metadata(host.path(other)).is_ok_and(|it| same(&it))
+        {
             object(
                 format!("loop device {number} is attached to the same file {}", file.display()),
                 "detach one of them first (losetup -d)",
@@ -397,31 +410,13 @@ fn backing(host: &Host, device: &BlockDevice) -> Vec<Objection> {
         }
         return found;
     }
-    for (pid, name) in open_in(host, &meta) {
+    for (pid, name) in opened_by(host, |mount| beside(Some(mount)), same) {
         object(
             format!("process {pid} ({name}) has its file {} open", file.display()),
             "end that process first",
         );
     }
     found
-}
-
-/// The other processes that have a file open, as far as we may see.
-fn open_in(host: &Host, file: &fs::Metadata) -> Vec<(u32, String)> {
-    let ours = std::process::id();
-    host.names("/proc")
-        .iter()
-        .filter_map(|name| name.parse::<u32>().ok())
-        .filter(|pid| *pid != ours)
-        .filter(|pid| {
-            let folder = host.path(format!("/proc/{pid}/fd"));
-            crate::tree::names(&folder).iter().any(|fd| {
-                fs::metadata(folder.join(fd))
-                    .is_ok_and(|it| it.dev() == file.dev() && it.ino() == file.ino())
-            })
-        })
-        .map(|pid| (pid, host.text(format!("/proc/{pid}/comm")).unwrap_or_default()))
-        .collect()
 }
 
 fn no_writes(device: &BlockDevice) -> Vec<Objection> {

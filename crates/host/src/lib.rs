@@ -37,6 +37,7 @@ mod machine;
 mod made;
 mod mounts;
 mod number;
+mod open_files;
 mod outcome;
 mod owner;
 mod parameter;

@@ -52,8 +52,30 @@ impl Mount {
         rest.is_empty() || rest.strip_prefix('p').is_some_and(number)
     }
 
+    /// Whether a process or another host serves its files: what asks for one of them waits until that
+    /// server answers.
+    pub fn is_served(&self) -> bool {
+        const SERVED: [&str; 10] = [
+            "nfs",
+            "nfs4",
+            "cifs",
+            "smb3",
+            "9p",
+            "virtiofs",
+            "ceph",
+            "glusterfs",
+            "lustre",
+            "fuse",
+        ];
+        SERVED.contains(&self.kind.as_str()) || self.kind.starts_with("fuse.")
+    }
+
     /// The block devices that were mounted. bcachefs names all of its own, separated by colons.
     pub fn sources(&self, host: &Host) -> Vec<DeviceNumber> {
+        // Its source is a name or a folder, which may itself be on a filesystem that hangs.
+        if self.is_served() {
+            return Vec::new();
+        }
         let device = |source: &str| {
             // A container's /dev may lack the node, while sysfs knows the name.
             let by_name = || {
@@ -111,15 +133,30 @@ pub fn mounts(host: &Host) -> Result<Vec<Mount>> {
     Ok(host.require("/proc/self/mountinfo")?.lines().filter_map(Mount::parse).collect())
 }
 
+/// Everything mounted in a process's mount namespace, with the kernel's numbers of the mounts.
+pub(crate) fn numbered_mounts(host: &Host, pid: u32) -> Vec<(u64, Mount)> {
+    let text = host.text(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    let numbered = |line: &str| Some((line.split(' ').next()?.parse().ok()?, Mount::parse(line)?));
+    text.lines().filter_map(numbered).collect()
+}
+
 /// The mount that shows `path` (absolute, links followed) whose files have `device`.
 ///
 /// The deepest mount point above the path; of several on one point the last, which hides the
 /// others. The device breaks ties where a mount has since been covered.
 pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path, device: DeviceNumber) -> Option<&'a Mount> {
-    let above = |mount: &&Mount| path.starts_with(&mount.point);
-    let depth = |mount: &&Mount| mount.point.components().count();
-    let same = mounts.iter().filter(|mount| mount.device == device).filter(above).max_by_key(depth);
-    same.or_else(|| mounts.iter().filter(above).max_by_key(depth))
+    let same = mounts.iter().filter(|mount| mount.device == device);
+    deepest_above(same, path).or_else(|| mount_above(mounts, path))
+}
+
+/// The same without asking the filesystem for the file's device.
+pub(crate) fn mount_above<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    deepest_above(mounts.iter(), path)
+}
+
+fn deepest_above<'a>(mounts: impl Iterator<Item = &'a Mount>, path: &Path) -> Option<&'a Mount> {
+    let above = mounts.filter(|mount| path.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.components().count())
 }
 
 #[cfg(test)]

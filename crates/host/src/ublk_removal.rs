@@ -4,6 +4,7 @@ use crate::{
     DeviceNumber, Host, Outcome,
     exclusive::try_exclusively,
     mounts::mounts,
+    open_files::opened_by,
     process_identity::{end_process, process_runs},
     server::unmount_dead,
     tree::names,
@@ -124,7 +125,7 @@ fn hold_alone(host: &Host, node: &Path) -> std::result::Result<Option<File>, Out
             Err(error) => {
                 return Err(Outcome::failed(format!("cannot open {}: {error}", node.display())));
             }
-            Ok(file) => match opened_by(host, node) {
+            Ok(file) => match user_of(host, node) {
                 None => return Ok(Some(file)),
                 Some(user) => user,
             },
@@ -153,21 +154,12 @@ fn mounted_from(host: &Host, node: &Path) -> String {
 }
 
 /// Another process that has the device or a partition of it open.
-fn opened_by(host: &Host, node: &Path) -> Option<String> {
+fn user_of(host: &Host, node: &Path) -> Option<String> {
     let family = family(host, node);
-    let ours = std::process::id();
-    let mut pids = names(host.path("/proc")).into_iter().filter_map(|it| it.parse::<u32>().ok());
-    let has_it = |pid: &u32| {
-        let folder = host.path(format!("/proc/{pid}/fd"));
-        names(&folder).iter().any(|fd| {
-            fs::metadata(folder.join(fd)).is_ok_and(|it| {
-                it.file_type().is_block_device()
-                    && family.contains(&DeviceNumber::from_raw(it.rdev()))
-            })
-        })
+    let is_it = |it: &fs::Metadata| {
+        it.file_type().is_block_device() && family.contains(&DeviceNumber::from_raw(it.rdev()))
     };
-    let pid = pids.find(|pid| *pid != ours && has_it(pid))?;
-    let name = host.text(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let (pid, name) = opened_by(host, |mount| !mount.is_served(), is_it).pop()?;
     Some(format!("process {pid} ({}) has it open: end that first", name.trim()))
 }
 

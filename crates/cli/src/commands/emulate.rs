@@ -185,19 +185,35 @@ fn introduction(emulation: &Emulation) -> String {
     report::emulated_device(&device, crate::WIDTH)
 }
 
+/// How long a server may be silent before that is said.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Shows what the device does, each second, where somebody looks.
 fn watch(emulation: &mut Emulation, stop: &AtomicBool) -> anyhow::Result<()> {
     let shown = std::io::stderr().is_terminal();
     let mut before = emulation.stats().map_err(explain)?;
     let mut at = Instant::now();
+    let mut silent = false;
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
         if at.elapsed() < Duration::from_secs(1) {
             continue;
         }
+        let Some(now) = emulation.stats_within(PATIENCE).map_err(explain)? else {
+            if !silent {
+                let pid = emulation.server;
+                say::note(&format!(
+                    "the server (process {pid}) does not answer: it is stopped, or this host has no \
+                     time for it; requests to {} wait until it goes on",
+                    emulation.node.display()
+                ));
+            }
+            silent = true;
+            continue;
+        };
+        silent = false;
         let span = at.elapsed();
         at = Instant::now();
-        let now = emulation.stats().map_err(explain)?;
         if shown {
             say::aside(&format!("\r\x1b[K{}", live_line(&before, &now, span)));
         }
