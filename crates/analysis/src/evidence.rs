@@ -139,7 +139,7 @@ pub enum Evidence {
         /// Share of the time.
         share: f64,
     },
-    /// Time in which write-back throttling held writes back.
+    /// Time for which writers waited because too many pages were dirty.
     WritesHeld {
         /// Milliseconds in each second.
         ms_per_second: f64,

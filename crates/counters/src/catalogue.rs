@@ -101,6 +101,6 @@ catalogue! {
     WRITEBACK_FSYNC "writeback.fsync_pages/s" PerSecond Mean, "Pages that fsync wrote", "the page cache's model";
     WRITEBACK_JOURNAL "writeback.journal_pages/s" PerSecond Mean, "Pages that the journal wrote", "the page cache's model";
     WRITEBACK_HELD_OFF "writeback.held_off/s" PerSecond Mean, "Writes of the flusher that write-back throttling held off", "the page cache's model";
-    WRITEBACK_THROTTLED "writeback.throttled_ms/s" MillisecondsPerSecond Mean, "Time in which write-back throttling held writes off", "the page cache's model";
+    WRITEBACK_THROTTLED "writeback.throttled_ms/s" MillisecondsPerSecond Mean, "Time for which writers were held back because too many pages were dirty (vm.dirty_ratio)", "the page cache's model";
     JOURNAL_COMMITS "journal.commits/s" PerSecond Mean, "Commits of the filesystem's journal", "the journal's model";
 }

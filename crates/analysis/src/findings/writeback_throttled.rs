@@ -1,4 +1,4 @@
-//! Write-back throttling holds buffered writes back.
+//! Buffered writes are held back: at the limit of dirty pages, or by write-back throttling (blk-wbt).
 
 use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
 use crate::{Analysis, Metric, Verdict};
@@ -18,14 +18,17 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
             cells.push(summary.cell);
         }
     }
-    let found = |cells, evidence| {
-        let expect = Expectation::Differs(Metric::Throughput);
-        Some(Found { cells, evidence, check: Check { change: Change::NoThrottling, expect } })
-    };
     if !cells.is_empty() {
-        return found(cells, Evidence::WritesHeld { ms_per_second: most });
+        // What memory took for a while would come to an end.
+        let expect = Expectation::Stays(Metric::Throughput);
+        let check = Check { change: Change::LongerTrials, expect };
+        return Some(Found {
+            cells,
+            evidence: Evidence::WritesHeld { ms_per_second: most },
+            check,
+        });
     }
-    // On a real kernel it shows where cells differ in nothing else.
+    // blk-wbt shows where cells differ in nothing else.
     let differing = analysis.groups.iter().flat_map(|group| {
         let of_baseline = &run.plan.cells[group.baseline.cell].levels;
         group.cells.iter().filter(move |cell| {
@@ -42,5 +45,10 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
             .then_some((cell.summary.cell, comparison.ratio))
     });
     let (cell, ratio) = judged.max_by(|(_, a), (_, b)| a.ln().abs().total_cmp(&b.ln().abs()))?;
-    found(vec![cell], Evidence::ThrottlingDiffers { throughput: ratio })
+    let expect = Expectation::Differs(Metric::Throughput);
+    Some(Found {
+        cells: vec![cell],
+        evidence: Evidence::ThrottlingDiffers { throughput: ratio },
+        check: Check { change: Change::NoThrottling, expect },
+    })
 }
