@@ -592,6 +592,9 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
         let mark = if cell.baseline.is_none() { '*' } else { ' ' };
         let _ = writeln!(out, "  {mark} {}", cell.label(&plan.factors));
     }
+    if plan.cells.len() == 1 {
+        let _ = writeln!(out, "Nothing is compared: name levels, such as --schedulers all");
+    }
     for text in sentences::preset::names(plan, true) {
         let _ = writeln!(out, "{}", words::wrap_after("    ", &text, width, 6));
     }

@@ -143,7 +143,7 @@ fn risk(alike: &[(&Group, &Decision)], less: LessDurable) -> Option<String> {
 fn keep(baseline: &str, reason: KeepReason) -> String {
     match reason {
         KeepReason::NothingToCompare => {
-            format!("There is nothing to compare {baseline} with.")
+            format!("Nothing was compared with {baseline}: name levels, such as --schedulers all.")
         }
         KeepReason::NoBaseline => {
             format!("Nothing can be said: no trial of {baseline} counts.")
