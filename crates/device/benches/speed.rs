@@ -74,6 +74,7 @@ fn array(drives: usize) -> Array {
         overhead_ns: 50_000,
         sector_ns: 500,
         read_policy: ReadPolicy::ShortestQueue,
+        read_cache: None,
         write_back: None,
         failed: None,
     };

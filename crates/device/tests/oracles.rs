@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 
-use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
+use device::array::{AheadPolicy, ArraySpec, Destage, Level, ReadCache, ReadPolicy, WriteBack};
 use device::disk::{
     Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, ReadAhead, SeekCurve,
     WriteCache,
@@ -260,6 +260,7 @@ fn controller(level: Level, depth: u32) -> ArraySpec {
         overhead_ns: 0,
         sector_ns: 0,
         read_policy: ReadPolicy::NearestHead,
+        read_cache: None,
         write_back: None,
         failed: None,
     }
@@ -472,6 +473,40 @@ fn a_small_write_under_parity_is_four_operations() {
     assert_eq!(operations(Some(3), Request::write(1, 0, 1)), 1, "no parity to keep");
 }
 
+/// What drives do for reads of one sector each, one after another. A row is 32 sectors on four drives.
+#[test]
+fn a_read_cache_reads_a_row_once_for_each_stream_that_it_can_tell() {
+    let operations = |cache: Option<(AheadPolicy, usize)>, sectors: &[u64]| {
+        let drive = || Disk::new(bare(Policy::Fifo, 8, linear(), 0)).unwrap();
+        let members = (0..4).map(|_| Box::new(drive()) as Box<dyn Device>).collect();
+        let read_cache = cache.map(|(ahead, streams)| ReadCache { size: 256, ahead, streams });
+        let spec = ArraySpec { read_cache, ..controller(Level::Stripe, 32) };
+        let mut array = Array::new(spec, members).unwrap();
+        let mut done: Vec<Completion> = Vec::new();
+        let mut now = Nanos::ZERO;
+        for (id, sector) in sectors.iter().enumerate() {
+            array.submit(Request::read(id as u64, *sector, 1), now);
+            while let Some(next) = array.next_event() {
+                now = next.max(now);
+                array.advance(now, &mut done);
+            }
+        }
+        assert_eq!(done.len(), sectors.len());
+        array.drive_operations()
+    };
+    let stream: Vec<u64> = (0..64).collect();
+    let scattered: Vec<u64> = (0..64).map(|at| at * 7919 % 1000 * 8).collect();
+    let two: Vec<u64> = (0..64).flat_map(|at| [at, 3200 + at]).collect();
+    let adaptive = |streams| Some((AheadPolicy::Adaptive, streams));
+    assert_eq!(operations(None, &stream), 64);
+    // The first read alone, then two rows.
+    assert_eq!(operations(adaptive(1), &stream), 1 + 2 * 4);
+    assert_eq!(operations(Some((AheadPolicy::Always, 1)), &stream), 2 * 4);
+    assert_eq!(operations(adaptive(8), &scattered), 64, "nothing is read ahead of scattered reads");
+    assert_eq!(operations(adaptive(1), &two), 128, "streams that one end cannot tell");
+    assert_eq!(operations(adaptive(2), &two), 2 * (1 + 2 * 4));
+}
+
 #[test]
 fn a_battery_cache_absorbs_its_size_and_then_runs_at_destage_speed() {
     let size = 4096u64;
@@ -480,6 +515,7 @@ fn a_battery_cache_absorbs_its_size_and_then_runs_at_destage_speed() {
     let spec = ArraySpec {
         drive_depth: 16,
         overhead_ns: 50_000,
+        read_cache: None,
         write_back: Some(WriteBack {
             size,
             high_water: 0.8,

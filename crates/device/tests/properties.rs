@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a panic is how a test tells
 
-use device::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
+use device::array::{AheadPolicy, ArraySpec, Destage, Level, ReadCache, ReadPolicy, WriteBack};
 use device::disk::{
     Access, After, Bus, CacheSpec, ChildSpec, DiskSpec, GeometrySpec, HeadOrder, IndexSpec,
     MediaWrite, Overheads, PatternSpec, Policy, ReadAhead, RemapSpec, RunSpec, SeekCurve, Sparing,
@@ -280,8 +280,15 @@ fn array_spec() -> impl Strategy<Value = (ArraySpec, usize)> {
         destage: if oldest { Destage::Oldest } else { Destage::Elevator },
         window,
     });
-    (level, policy, prop::option::of(back), 1u32..9, 1u32..4, any::<bool>()).prop_map(
-        |((level, drives), read_policy, write_back, depth, drive_depth, failed)| {
+    let rows =
+        (16u64..80, any::<bool>(), 1usize..4).prop_map(|(size, always, streams)| ReadCache {
+            size,
+            ahead: if always { AheadPolicy::Always } else { AheadPolicy::Adaptive },
+            streams,
+        });
+    let caches = (prop::option::of(rows), prop::option::of(back));
+    (level, policy, caches, 1u32..9, 1u32..4, any::<bool>()).prop_map(
+        |((level, drives), read_policy, (read_cache, write_back), depth, drive_depth, failed)| {
             let spec = ArraySpec {
                 level,
                 stripe_unit: 4,
@@ -290,6 +297,7 @@ fn array_spec() -> impl Strategy<Value = (ArraySpec, usize)> {
                 overhead_ns: 10_000,
                 sector_ns: 100,
                 read_policy,
+                read_cache,
                 write_back,
                 failed: (failed && level != Level::Stripe).then_some(1),
             };

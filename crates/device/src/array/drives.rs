@@ -92,12 +92,15 @@ impl Array {
                 let at = at + u64::from(self.spec.overhead_ns) + transfer;
                 self.ahead.push(Reverse((at, parent.sequence, due)));
             }
-            None => {
-                if let Some(cache) = &mut self.cache {
-                    cache.landed(parent.run);
+            None => match parent.row {
+                Some(row) => self.row_arrived(row, at),
+                None => {
+                    if let Some(cache) = &mut self.cache {
+                        cache.landed(parent.run);
+                    }
+                    self.take_stalled(at);
                 }
-                self.take_stalled(at);
-            }
+            },
         }
         if parent.rows.is_some() {
             self.unblock(at);

@@ -4,14 +4,17 @@ mod drives;
 mod layout;
 mod parity;
 mod read;
+mod read_cache;
 mod write_cache;
 
 pub use layout::{Layout, Level, Piece};
 pub use read::ReadPolicy;
+pub use read_cache::{AheadPolicy, ReadCache};
 pub use write_cache::{Destage, WriteBack};
 
 use crate::spec_error::SpecError;
 use crate::{Completion, Device, Op, Path, Request, View};
+use read_cache::Rows;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Nanos, Sectors};
@@ -34,6 +37,8 @@ pub struct ArraySpec {
     pub sector_ns: u32,
     /// Which copy to read.
     pub read_policy: ReadPolicy,
+    /// The read cache, if it has one.
+    pub read_cache: Option<ReadCache>,
     /// The write cache; None is write-through.
     pub write_back: Option<WriteBack>,
     /// A drive that has failed.
@@ -47,10 +52,10 @@ struct Child {
     request: Request,
 }
 
-/// A host's request, or a run of dirty data on its way to the drives.
+/// A host's request, a run of dirty data on its way to the drives, or a row that is read ahead.
 #[derive(Clone, Debug, Default)]
 struct Parent {
-    /// The host's request; None for writing back.
+    /// The host's request; None for writing back and reading ahead.
     host: Option<(Request, u64)>,
     began: u64,
     sequence: u64,
@@ -62,6 +67,8 @@ struct Parent {
     rows: Option<(u64, u64)>,
     /// What it writes back: start, count.
     run: (u64, u64),
+    /// The row of stripe units that it reads for the read cache.
+    row: Option<u64>,
     cached: bool,
 }
 
@@ -87,6 +94,7 @@ pub struct Array {
     /// Small writes that wait for a row of parity, in order.
     blocked: VecDeque<usize>,
     waiting: VecDeque<(Request, u64)>,
+    rows: Option<Rows>,
     cache: Option<WriteCache>,
     /// Writes that wait for room in the cache.
     stalled: VecDeque<(Request, u64)>,
@@ -141,6 +149,8 @@ impl Array {
             return wrong("drives smaller than a stripe unit".to_owned());
         }
         let cache = spec.write_back.map(WriteCache::new).transpose()?;
+        let row = layout.unit * layout.columns();
+        let rows = spec.read_cache.map(|spec| Rows::new(spec, row)).transpose()?;
         Ok(Array {
             layout,
             capacity,
@@ -155,6 +165,7 @@ impl Array {
             free_children: Vec::new(),
             blocked: VecDeque::new(),
             waiting: VecDeque::new(),
+            rows,
             cache,
             stalled: VecDeque::new(),
             ahead: BinaryHeap::new(),
@@ -230,8 +241,9 @@ impl Array {
 
     fn admit(&mut self, request: Request, submitted: u64, now: u64) {
         self.inside += 1;
+        self.forget_rows(&request);
         match (request.op, &mut self.cache) {
-            (Op::Flush, Some(_)) => self.answer(request, submitted, now, 0),
+            (Op::Flush, Some(_)) => self.answer(request, submitted, now, 0, true),
             (Op::Flush, None) => {
                 let host = Some((request, submitted));
                 let parent = self.new_parent(Parent { host, began: now, ..Parent::default() });
@@ -246,7 +258,7 @@ impl Array {
                 self.take_stalled(now);
             }
             (Op::Read, Some(cache)) if cache.holds(request.start.0, request.count.0) => {
-                self.answer(request, submitted, now, request.count.0);
+                self.answer(request, submitted, now, request.count.0, true);
             }
             (Op::Discard, cache) => {
                 if let Some(cache) = cache {
@@ -255,16 +267,24 @@ impl Array {
                 }
                 self.start(request, submitted, now);
             }
+            (Op::Read, cache) => {
+                // What the write cache has of it is newer than what the drives have.
+                let (start, count) = (request.start.0, request.count.0);
+                let newer = cache.as_ref().is_some_and(|it| it.touches(start, count));
+                if newer || !self.read_by_row(request, submitted, now) {
+                    self.start(request, submitted, now);
+                }
+            }
             _ => self.start(request, submitted, now),
         }
         self.destage(now);
     }
 
-    /// Completes a request without the drives.
-    fn answer(&mut self, request: Request, submitted: u64, now: u64, sectors: u64) {
+    /// Completes a request from the controller's memory; `cached`: without the drives.
+    fn answer(&mut self, request: Request, submitted: u64, now: u64, sectors: u64, cached: bool) {
         self.sequence += 1;
         let at = now + u64::from(self.spec.overhead_ns) + sectors * u64::from(self.spec.sector_ns);
-        let due = Due { id: request.id, submitted, began: now, cached: true };
+        let due = Due { id: request.id, submitted, began: now, cached };
         self.ahead.push(Reverse((at, self.sequence, due)));
     }
 
@@ -278,7 +298,7 @@ impl Array {
                     return;
                 }
                 self.stalled.pop_front();
-                self.answer(request, submitted, now, count);
+                self.answer(request, submitted, now, count, true);
             } else {
                 if cache.is_flying(start, count) {
                     return;

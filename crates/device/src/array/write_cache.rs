@@ -102,6 +102,11 @@ impl WriteCache {
         self.flying.iter().any(|(s, c)| *s < start + count && start < s + c)
     }
 
+    /// Some of a range is in it, or on its way to the drives.
+    pub fn touches(&self, start: u64, count: u64) -> bool {
+        self.dirty.touches(start, count) || self.is_flying(start, count)
+    }
+
     /// A run has reached the drives.
     pub fn landed(&mut self, run: (u64, u64)) {
         if let Some(at) = self.flying.iter().position(|flying| *flying == run) {

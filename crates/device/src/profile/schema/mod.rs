@@ -10,7 +10,7 @@ use error::nanoseconds;
 
 use self::index::IndexTable;
 use super::quantity::{Rate, Size, Time};
-use crate::array::{ArraySpec, Destage, Level, ReadPolicy, WriteBack};
+use crate::array::{AheadPolicy, ArraySpec, Destage, Level, ReadCache, ReadPolicy, WriteBack};
 use crate::flash::{FlashSpec, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -334,6 +334,8 @@ pub struct ArrayTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    read_cache: Option<ReadCacheTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<WriteBackTable>,
 }
 
@@ -353,6 +355,21 @@ enum ReadPolicyName {
     RoundRobin,
     ShortestQueue,
     NearestHead,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ReadCacheTable {
+    size: Size,
+    read_ahead: RowAheadName,
+    streams: usize,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum RowAheadName {
+    Always,
+    Adaptive,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -433,6 +450,14 @@ impl ArrayTable {
                 ReadPolicyName::ShortestQueue => ReadPolicy::ShortestQueue,
                 ReadPolicyName::NearestHead => ReadPolicy::NearestHead,
             },
+            read_cache: self.read_cache.as_ref().map(|cache| ReadCache {
+                size: cache.size.0,
+                ahead: match cache.read_ahead {
+                    RowAheadName::Always => AheadPolicy::Always,
+                    RowAheadName::Adaptive => AheadPolicy::Adaptive,
+                },
+                streams: cache.streams,
+            }),
             write_back: self.cache.as_ref().map(|cache| WriteBack {
                 size: cache.size.0,
                 high_water: cache.high_water,
