@@ -153,7 +153,9 @@ fn warm_up_has_negative_times_and_is_left_out() {
         measurement.seconds.iter().filter(|s| s.at > 0.0).map(|s| s.reads + s.writes).sum();
     assert_eq!(counted, measurement.job.operations());
     assert!(measurement.seconds[1].reads > 0, "warm-up is in the series");
-    assert!(lives.iter().all(|live| live.p99 > Nanos::ZERO && live.operations_per_second > 0.0));
+    // The last part is a tenth of a second, in which a busy machine may complete nothing.
+    let whole = &lives[..3];
+    assert!(whole.iter().all(|live| live.p99 > Nanos::ZERO && live.operations_per_second > 0.0));
 }
 
 #[test]
