@@ -95,7 +95,7 @@ fn statement(kind: FindingKind, evidence: Evidence, cells: &str) -> String {
                 }
                 _ => "at the device",
             };
-            format!("Under {cells}, more clients bring no more operations. They wait {layer}.")
+            format!("Under {cells}, added clients bring no more operations. They wait {layer}.")
         }
         FindingKind::Sorting => format!(
             "Under {cells}, heads travel another distance than under the baseline, and as much is \
