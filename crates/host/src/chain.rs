@@ -3,7 +3,7 @@
 use crate::{
     BlockDevice, DeviceKind, DeviceNumber, DirectIo, Host, Mount,
     error::{Error, Result, io_error},
-    mounts::{mount_of, mounts},
+    mounts::{is_network, mount_of, mounts},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -434,11 +434,9 @@ pub(crate) fn without_device(kind: &str, source: &str) -> String {
              (a container's / is like this): run on the host, or give a volume"
                 .to_owned()
         }
-        "nfs" | "nfs4" | "cifs" | "smb3" | "9p" | "virtiofs" | "ceph" | "glusterfs" | "lustre" => {
-            format!(
-                "its files are on another machine ({source}), which has the disks and schedulers"
-            )
-        }
+        kind if is_network(kind) => format!(
+            "its files are on another machine ({source}), which has the disks and schedulers"
+        ),
         "zfs" => "ZFS schedules the requests of its pools itself: see zpool status for its disks"
             .to_owned(),
         kind if kind.starts_with("fuse") => {

@@ -55,28 +55,17 @@ impl Mount {
     /// Whether a process or another host serves its files: what asks for one of them waits until that
     /// server answers.
     pub fn is_served(&self) -> bool {
-        const SERVED: [&str; 10] = [
-            "nfs",
-            "nfs4",
-            "cifs",
-            "smb3",
-            "9p",
-            "virtiofs",
-            "ceph",
-            "glusterfs",
-            "lustre",
-            "fuse",
-        ];
-        SERVED.contains(&self.kind.as_str()) || self.kind.starts_with("fuse.")
+        is_network(&self.kind) || self.kind.starts_with("fuse")
     }
 
     /// The block devices that were mounted. bcachefs names all of its own, separated by colons.
     pub fn sources(&self, host: &Host) -> Vec<DeviceNumber> {
-        // Its source is a name or a folder, which may itself be on a filesystem that hangs.
-        if self.is_served() {
-            return Vec::new();
-        }
         let device = |source: &str| {
+            // Some servers have a device (fuse2fs, ntfs-3g, lustre). Others have a name or a folder, which may
+            // itself be on a filesystem that hangs.
+            if self.is_served() && !source.starts_with("/dev/") {
+                return None;
+            }
             // A container's /dev may lack the node, while sysfs knows the name.
             let by_name = || {
                 let name = source.strip_prefix("/dev/")?;
@@ -105,6 +94,15 @@ impl Mount {
             filesystem_options: list(right.next()?),
         })
     }
+}
+
+/// Filesystems whose files are on another machine.
+pub(crate) const NETWORK: [&str; 9] =
+    ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "glusterfs", "lustre"];
+
+/// Whether a filesystem of this kind has its files on another machine.
+pub(crate) fn is_network(kind: &str) -> bool {
+    NETWORK.contains(&kind)
 }
 
 /// Space, tab, newline and backslash are written as three octal digits.
@@ -195,6 +193,25 @@ mod tests {
         assert_eq!(of("/srv/other", "254:0"), "/dev/vda");
         // A subvolume's own number is in no line of mountinfo: the path decides.
         assert_eq!(of("/home/sub", "0:99"), "/dev/sdb1");
+    }
+
+    #[test]
+    fn a_server_with_a_device_keeps_it_from_being_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = Host::at(folder.path());
+        let block = folder.path().join("sys/class/block/sdb");
+        std::fs::create_dir_all(&block).unwrap();
+        std::fs::write(block.join("dev"), "8:16\n").unwrap();
+        let sources = |kind: &str, source: &str| {
+            let line = format!("36 35 0:50 / /mnt rw - {kind} {source} rw");
+            Mount::parse(&line).unwrap().sources(&host)
+        };
+        let sdb: DeviceNumber = "8:16".parse().unwrap();
+        for kind in ["ext4", "fuseblk", "fuse.fuse2fs", "fuse", "lustre"] {
+            assert_eq!(sources(kind, "/dev/sdb"), [sdb], "{kind}");
+        }
+        assert!(sources("fuse.sshfs", "user@filer:").is_empty());
+        assert!(sources("fuse.gocryptfs", "/srv/encrypted").is_empty());
     }
 
     #[test]

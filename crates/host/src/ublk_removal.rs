@@ -159,7 +159,7 @@ fn user_of(host: &Host, node: &Path) -> Option<String> {
     let is_it = |it: &fs::Metadata| {
         it.file_type().is_block_device() && family.contains(&DeviceNumber::from_raw(it.rdev()))
     };
-    let (pid, name) = opened_by(host, |mount| !mount.is_served(), is_it).pop()?;
+    let (pid, name) = opened_by(host, |mount| !mount.is_served(), is_it).into_iter().next()?;
     Some(format!("process {pid} ({}) has it open: end that first", name.trim()))
 }
 

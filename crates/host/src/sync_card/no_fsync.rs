@@ -1,7 +1,7 @@
 //! Whether O_DIRECT without fsync keeps what was written (innodb_flush_method = O_DIRECT_NO_FSYNC).
 
 use super::{PowerLoss, PowerLossVerdict, SyncDevice};
-use crate::{Chain, DirectIoSupport, Mount};
+use crate::{Chain, DirectIoSupport, Mount, mounts::is_network};
 use serde::{Deserialize, Serialize};
 
 /// A verdict with its reasons.
@@ -142,10 +142,9 @@ fn of_filesystem(mount: &Mount, direct: Option<DirectIoSupport>) -> NoFsyncReaso
             NoFsyncReason::NotDirect { filesystem }
         }
         "ext2" | "ext3" | "ext4" | "xfs" | "jfs" => NoFsyncReason::Growth,
-        "nfs" | "nfs4" | "cifs" | "smb3" | "9p" | "virtiofs" | "ceph" | "glusterfs" => {
+        kind if is_network(kind) || kind.starts_with("fuse") => {
             NoFsyncReason::Elsewhere { filesystem }
         }
-        kind if kind.starts_with("fuse") => NoFsyncReason::Elsewhere { filesystem },
         _ => NoFsyncReason::UnknownFilesystem { filesystem },
     }
 }

@@ -1,6 +1,9 @@
 //! Traps of the filesystem that the target lies in.
 
-use crate::{DirectIoSupport, Inspection, Mount, TargetKind, Trap, chain};
+use crate::{
+    DirectIoSupport, Inspection, Mount, TargetKind, Trap, chain,
+    mounts::{NETWORK, is_network},
+};
 use units::Bytes;
 
 fn without_device(inspection: &Inspection, kinds: &[&str]) -> Option<String> {
@@ -19,18 +22,17 @@ pub(super) fn overlay(inspection: &Inspection) -> Option<Trap> {
 }
 
 pub(super) fn network(inspection: &Inspection) -> Option<Trap> {
-    let kinds = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ceph", "glusterfs", "lustre"];
     // The requests of a loop device end there too, whatever scheduler it has itself.
     let behind_loop = || {
         inspection.chain.files_elsewhere().find_map(|(device, filesystem)| {
             let Mount { kind, source, .. } = &filesystem.mount;
-            kinds.contains(&kind.as_str()).then(|| {
+            is_network(kind).then(|| {
                 let elsewhere = chain::without_device(kind, source);
                 format!("the file behind {} is on {kind}: {elsewhere}", device.title())
             })
         })
     };
-    let reason = without_device(inspection, &kinds).or_else(behind_loop)?;
+    let reason = without_device(inspection, &NETWORK).or_else(behind_loop)?;
     Some(Trap::Network { reason })
 }
 
