@@ -230,23 +230,19 @@ impl Emulation {
     }
 
     /// The same for who only looks on: `None` when the server has not answered for `patience`, which
-    /// one that is stopped does not. The next call goes on waiting for the same answer.
+    /// one that is stopped does not. The next call goes on waiting for the same answer; until it is
+    /// there, no other command may be given.
     pub fn stats_within(&mut self, patience: Duration) -> Result<Option<ServerStats>> {
-        let lost = |lost| EmulateError::Lost { lost };
-        self.connection.set_patience(patience).map_err(|error| lost(Lost::Receive(error)))?;
         if !self.stats_asked {
-            self.connection.send(&Command::Stats).map_err(|error| lost(Lost::Send(error)))?;
+            send(&mut self.connection, &Command::Stats)?;
             self.stats_asked = true;
         }
-        match self.connection.receive() {
-            Ok(Some(Reply::Stats(stats))) => {
-                self.stats_asked = false;
-                Ok(Some(*stats))
-            }
-            Ok(Some(other)) => Err(unexpected(&other)),
-            Ok(None) => Err(lost(Lost::Ended)),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(lost(Lost::Receive(error))),
+        let reply = receive_within(&mut self.connection, patience)?;
+        self.stats_asked = reply.is_none();
+        match reply {
+            None => Ok(None),
+            Some(Reply::Stats(stats)) => Ok(Some(*stats)),
+            Some(other) => Err(unexpected(&other)),
         }
     }
 
@@ -403,9 +399,7 @@ fn begin_server(wanted: &Wanted) -> Result<(Connection, u32)> {
         .map_err(EmulateError::Start)?;
     let pid = child.id();
     reap(child);
-    let connection = Connection::new(ours).map_err(EmulateError::Start)?;
-    connection.set_patience(REPLY_TIMEOUT).map_err(EmulateError::Start)?;
-    Ok((connection, pid))
+    Ok((Connection::new(ours).map_err(EmulateError::Start)?, pid))
 }
 
 /// Waits for the server's end in the background, so that it leaves no zombie.
@@ -415,12 +409,23 @@ fn reap(mut child: std::process::Child) {
 }
 
 fn ask(connection: &mut Connection, command: &Command) -> Result<Reply> {
+    send(connection, command)?;
+    let silent = || Lost::Receive(ErrorKind::TimedOut.into());
+    receive_within(connection, REPLY_TIMEOUT)?.ok_or_else(|| EmulateError::Lost { lost: silent() })
+}
+
+fn send(connection: &mut Connection, command: &Command) -> Result<()> {
+    connection.send(command).map_err(|error| EmulateError::Lost { lost: Lost::Send(error) })
+}
+
+/// The reply; `None` when there is none within `patience`.
+fn receive_within(connection: &mut Connection, patience: Duration) -> Result<Option<Reply>> {
     let lost = |lost| EmulateError::Lost { lost };
-    connection.send(command).map_err(|error| lost(Lost::Send(error)))?;
-    match connection.receive() {
+    match connection.receive_within(patience) {
         Ok(Some(Reply::Failed { error })) => Err(error.into()),
-        Ok(Some(reply)) => Ok(reply),
+        Ok(Some(reply)) => Ok(Some(reply)),
         Ok(None) => Err(lost(Lost::Ended)),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(lost(Lost::Receive(error))),
     }
 }

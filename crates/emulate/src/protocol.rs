@@ -158,17 +158,21 @@ impl Connection {
         self.writer.write_all(&line)
     }
 
-    /// How long to wait for a message before [`Connection::receive`] fails.
-    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.writer.set_read_timeout(Some(patience))
-    }
-
-    /// Receives a message; `None` when the other end is closed. After a timeout it can be called again.
+    /// Receives a message; `None` when the other end is closed.
     pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         self.reader.read_until(b'\n', &mut self.begun)?;
         match std::mem::take(&mut self.begun) {
             line if line.is_empty() => Ok(None),
             line => Ok(Some(serde_json::from_slice(&line)?)),
         }
+    }
+
+    /// The same, but fails with `WouldBlock` after `patience`. It can be called again then.
+    pub fn receive_within<T: DeserializeOwned>(
+        &mut self,
+        patience: Duration,
+    ) -> io::Result<Option<T>> {
+        self.writer.set_read_timeout(Some(patience))?;
+        self.receive()
     }
 }
