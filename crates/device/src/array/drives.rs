@@ -92,7 +92,7 @@ impl Array {
                 let at = at + u64::from(self.spec.overhead_ns) + transfer;
                 self.ahead.push(Reverse((at, parent.sequence, due)));
             }
-            None => match parent.row {
+            None => match parent.cached_row {
                 Some(row) => self.row_arrived(row, at),
                 None => {
                     if let Some(cache) = &mut self.cache {

@@ -14,7 +14,7 @@ pub use write_cache::{Destage, WriteBack};
 
 use crate::spec_error::SpecError;
 use crate::{Completion, Device, Op, Path, Request, View};
-use read_cache::Rows;
+use read_cache::CachedRows;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Nanos, Sectors};
@@ -68,7 +68,7 @@ struct Parent {
     /// What it writes back: start, count.
     run: (u64, u64),
     /// The row of stripe units that it reads for the read cache.
-    row: Option<u64>,
+    cached_row: Option<u64>,
     cached: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Array {
     /// Small writes that wait for a row of parity, in order.
     blocked: VecDeque<usize>,
     waiting: VecDeque<(Request, u64)>,
-    rows: Option<Rows>,
+    cached_rows: Option<CachedRows>,
     cache: Option<WriteCache>,
     /// Writes that wait for room in the cache.
     stalled: VecDeque<(Request, u64)>,
@@ -150,7 +150,7 @@ impl Array {
         }
         let cache = spec.write_back.map(WriteCache::new).transpose()?;
         let row = layout.unit * layout.columns();
-        let rows = spec.read_cache.map(|spec| Rows::new(spec, row)).transpose()?;
+        let cached_rows = spec.read_cache.map(|it| CachedRows::new(it, row)).transpose()?;
         Ok(Array {
             layout,
             capacity,
@@ -165,7 +165,7 @@ impl Array {
             free_children: Vec::new(),
             blocked: VecDeque::new(),
             waiting: VecDeque::new(),
-            rows,
+            cached_rows,
             cache,
             stalled: VecDeque::new(),
             ahead: BinaryHeap::new(),

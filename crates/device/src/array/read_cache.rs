@@ -38,10 +38,10 @@ struct Row {
 
 /// The cache's content.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(super) struct CachedRows {
     spec: ReadCache,
     sectors: u64,
-    /// Rows that fit.
+    /// CachedRows that fit.
     room: usize,
     /// The row that was used last comes last.
     rows: VecDeque<Row>,
@@ -49,7 +49,7 @@ pub(super) struct Rows {
     ends: VecDeque<u64>,
 }
 
-impl Rows {
+impl CachedRows {
     /// An empty cache of rows of so many sectors.
     pub(super) fn new(spec: ReadCache, sectors: u64) -> Result<Self, SpecError> {
         let room = usize::try_from(spec.size / sectors).unwrap_or(usize::MAX);
@@ -57,7 +57,7 @@ impl Rows {
             let what = "expected room for a row of stripe units, and at least 1 stream";
             return Err(SpecError::new("read cache", what));
         }
-        Ok(Rows { spec, sectors, room, rows: VecDeque::new(), ends: VecDeque::new() })
+        Ok(CachedRows { spec, sectors, room, rows: VecDeque::new(), ends: VecDeque::new() })
     }
 
     fn touched(&self, start: u64, count: u64) -> std::ops::RangeInclusive<u64> {
@@ -109,7 +109,7 @@ impl Array {
     /// Answers a read from the read cache, or lets it wait for a row that is read; false where it goes to
     /// the drives as it is.
     pub(super) fn read_by_row(&mut self, request: Request, submitted: u64, now: u64) -> bool {
-        let Some(rows) = &mut self.rows else { return false };
+        let Some(rows) = &mut self.cached_rows else { return false };
         let (start, count) = (request.start.0, request.count.0);
         let ahead = rows.reads_ahead(start, count);
         let touched = rows.touched(start, count);
@@ -138,15 +138,15 @@ impl Array {
         if !ahead || first + sectors > self.capacity || !rows.expect(number, (request, submitted)) {
             return false;
         }
-        let row = Some(number);
-        let parent = self.new_parent(Parent { row, began: now, ..Parent::default() });
+        let cached_row = Some(number);
+        let parent = self.new_parent(Parent { cached_row, began: now, ..Parent::default() });
         self.begin(parent, Request::read(0, first, sectors), now);
         true
     }
 
     /// A row has been read: those that waited for it are answered, unless it was overwritten meanwhile.
     pub(super) fn row_arrived(&mut self, number: u64, now: u64) {
-        let Some(rows) = &mut self.rows else { return };
+        let Some(rows) = &mut self.cached_rows else { return };
         let Some(at) = rows.place(number) else { return };
         let Some(mut row) = rows.rows.remove(at) else { return };
         let waiting = std::mem::take(&mut row.waiting);
@@ -164,7 +164,7 @@ impl Array {
 
     /// A write or discard makes what the read cache holds of its range old.
     pub(super) fn forget_rows(&mut self, request: &Request) {
-        if let (Op::Write | Op::Discard, Some(rows)) = (request.op, &mut self.rows) {
+        if let (Op::Write | Op::Discard, Some(rows)) = (request.op, &mut self.cached_rows) {
             rows.forget(request.start.0, request.count.0);
         }
     }

@@ -361,13 +361,13 @@ enum ReadPolicyName {
 #[serde(deny_unknown_fields)]
 struct ReadCacheTable {
     size: Size,
-    read_ahead: RowAheadName,
+    read_ahead: AheadPolicyName,
     streams: usize,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum RowAheadName {
+enum AheadPolicyName {
     Always,
     Adaptive,
 }
@@ -453,8 +453,8 @@ impl ArrayTable {
             read_cache: self.read_cache.as_ref().map(|cache| ReadCache {
                 size: cache.size.0,
                 ahead: match cache.read_ahead {
-                    RowAheadName::Always => AheadPolicy::Always,
-                    RowAheadName::Adaptive => AheadPolicy::Adaptive,
+                    AheadPolicyName::Always => AheadPolicy::Always,
+                    AheadPolicyName::Adaptive => AheadPolicy::Adaptive,
                 },
                 streams: cache.streams,
             }),
