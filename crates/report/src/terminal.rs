@@ -592,7 +592,7 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
         let mark = if cell.baseline.is_none() { '*' } else { ' ' };
         let _ = writeln!(out, "  {mark} {}", cell.label(&plan.factors));
     }
-    if plan.cells.len() == 1 {
+    if plan.cells.iter().all(|cell| cell.baseline.is_none()) {
         let _ = writeln!(out, "Nothing is compared: name levels, such as --schedulers all");
     }
     for text in sentences::preset::names(plan, true) {
