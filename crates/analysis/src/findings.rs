@@ -113,7 +113,7 @@ pub enum FindingKind {
     ThrottledHost,
     /// Trials had not settled when measuring began.
     Unsteady,
-    /// Write-back throttling holds buffered writes back.
+    /// Buffered writes are held back, at the limit of dirty pages or by write-back throttling.
     WritebackThrottled,
     /// Cells differ, and nothing that was counted says why. Last: it looks at the others.
     Unexplained,
