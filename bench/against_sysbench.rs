@@ -202,7 +202,7 @@ fn run_ours(
         measure: Nanos::from_secs(options.seconds),
         seed,
     };
-    let measured = database::run(&spec, &AtomicBool::new(false), &mut |_| {})?;
+    let measured = database::run(&spec, &AtomicBool::new(false), &mut || {}, &mut |_| {})?;
     let operations = measured.operations() as f64;
     let cpu = (measured.generator.user + measured.generator.system).0 as f64;
     Ok(Turn { per_second: operations / measured.span.as_secs_f64(), cpu_ns: cpu / operations })

@@ -128,6 +128,30 @@ fn filesystems_schedulers_and_variables_are_factors() {
 }
 
 #[test]
+fn a_job_beside_a_database_has_a_file_of_its_own_and_is_reported() {
+    if !has_mariadb() {
+        return;
+    }
+    let place = Place::new();
+    let folder = place.scratch();
+    let beside = ["--background", "none", "--background", "read,block_size=64k,rate=50/s"];
+    let words = [&["--workload", SMALL, "--placebo", "1", "--quiet"][..], &beside].concat();
+    compare(&place, &folder, &words).expect(0);
+    let groups = &json(&place)["analysis"]["groups"];
+    let job = |at: usize| &groups[at]["baseline"]["background"];
+    assert!(job(0).is_null(), "{}", job(0));
+    let rate = job(1)["operations_per_second"].as_f64().unwrap();
+    // A busy machine may be late, not early.
+    assert!((25.0..=51.0).contains(&rate), "{rate}/s of the 50/s asked for");
+    // The device counts the job's requests, too: they are not the transactions'.
+    let costs = |at: usize| {
+        groups[at]["baseline"]["transactions"]["per_transaction"].as_object().unwrap().clone()
+    };
+    assert!(!costs(1).keys().any(|name| name.starts_with("device")), "{:?}", costs(1));
+    nothing_is_left(&place, &folder);
+}
+
+#[test]
 fn the_ready_plans_of_databases_fit_a_directory_and_an_emulated_disk() {
     if !has_mariadb() || !has_postgresql() || !has_loop_devices() {
         return;

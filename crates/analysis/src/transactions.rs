@@ -86,7 +86,12 @@ fn costs(measured: &[&Measurement], per_second: f64) -> BTreeMap<&'static str, f
         return costs;
     }
     let all = crate::aggregation::aggregate_counters(measured);
+    // The device counts the requests of a job beside the database, too.
+    let shared = measured.iter().any(|measurement| measurement.background.is_some());
     for (name, counter, scale) in COSTS {
+        if shared && name.starts_with("device") {
+            continue;
+        }
         if let Some(rate) = all.get(counter) {
             costs.insert(name, rate * scale / per_second);
         }

@@ -121,7 +121,7 @@ mod tests {
             .unwrap();
         // The child has used some tenths of a second, and its parent waits for a line.
         let mut used = 0.0;
-        for _ in 0..300 {
+        for _ in 0..1500 {
             let now = Used::of(parent.id()).cpu_seconds;
             assert!(now >= used, "{now} after {used}");
             used = now;

@@ -89,14 +89,16 @@ struct Ended {
     oldest: Duration,
 }
 
-/// Runs the load and measures it. `each_second` is called on the caller's thread.
+/// Runs the load and measures it. `begun` is called when all clients are connected and begin, with the
+/// warm-up; it and `each_second` run on the caller's thread.
 pub fn run(
     spec: &RunSpec<'_>,
     stop: &AtomicBool,
+    begun: &mut dyn FnMut(),
     each_second: &mut dyn FnMut(&Live),
 ) -> Result<Measurement, DatabaseError> {
     let clients = Clients::connect(spec.job, spec.endpoint, spec.clients, spec.seed)?;
-    drive(clients, spec, stop, each_second)
+    drive(clients, spec, stop, begun, each_second)
 }
 
 /// Runs clients that are ready.
@@ -104,6 +106,7 @@ pub(crate) fn drive(
     clients: Clients,
     spec: &RunSpec<'_>,
     stop: &AtomicBool,
+    begun: &mut dyn FnMut(),
     each_second: &mut dyn FnMut(&Live),
 ) -> Result<Measurement, DatabaseError> {
     let audit = clients.audit.clone();
@@ -137,6 +140,7 @@ pub(crate) fn drive(
     // Set once, before any thread reads it.
     let _ = shared.times.set(times);
     shared.gate.wait();
+    begun();
     let mut watch = Watch { times, tallies: &tallies, before: Nanos::ZERO, seconds: Vec::new() };
     let early = watch.until_end(&shared, stop, each_second);
     shared.over.store(true, Ordering::Relaxed);
@@ -501,7 +505,7 @@ mod tests {
             measure,
             seed: 1,
         };
-        drive(clients, &spec, &AtomicBool::new(false), &mut |_| {})
+        drive(clients, &spec, &AtomicBool::new(false), &mut || {}, &mut |_| {})
     }
 
     #[test]

@@ -117,7 +117,8 @@ impl Cell {
                 Factor::Placebo => format!("placebo {level}"),
                 Factor::Depth => format!("depth {level}"),
                 Factor::Rate => level.to_string(),
-                Factor::Background => format!("beside {level}"),
+                Factor::Background if level.0 == "none" => "no job beside".to_owned(),
+                Factor::Background => format!("{level} beside"),
                 Factor::Without if level.0 == Without::default().to_string() => {
                     "all mechanisms on".to_owned()
                 }

@@ -213,10 +213,13 @@ impl RawPlan {
         if let Some(background) = &workload.background {
             background.check()?;
         }
+        let named = levels.iter().filter(|(factor, _)| *factor == Factor::Background);
+        let beside = workload.background.is_some()
+            || named.flat_map(|(_, all)| all).any(|Level(text)| text != "none");
         let mut plan = Plan {
             target,
             own_loop: offer.own_loop,
-            size: self.span(offer, &databases)?,
+            size: self.span(offer, &databases, beside)?,
             engine,
             workload,
             factors: levels.iter().map(|(factor, _)| factor.clone()).collect(),
@@ -248,7 +251,11 @@ impl RawPlan {
         plan.span_cells(&levels, &baseline, refuse)?;
         plan.preparation = match databases.is_empty() || plan.own_loop {
             true => layout_time(plan.size, offer.layout_bytes_per_second),
-            // No scratch file is laid out for a database in a folder.
+            // For a database in a folder, a scratch file is laid out for the job beside it alone.
+            false if beside => {
+                let size = database::largest_beside(&databases);
+                layout_time(size, offer.layout_bytes_per_second)
+            }
             false => Nanos::ZERO,
         };
         plan.preparation += database::loading_time(&databases, &offer.databases);
@@ -363,8 +370,13 @@ impl RawPlan {
         }
     }
 
-    fn span(&self, offer: &Offer, databases: &[DatabaseJob]) -> Result<Bytes, WordError> {
-        let size = match database::room(databases, self.size)? {
+    fn span(
+        &self,
+        offer: &Offer,
+        databases: &[DatabaseJob],
+        beside: bool,
+    ) -> Result<Bytes, WordError> {
+        let size = match database::room(databases, beside, self.size)? {
             Some(room) => self.size.unwrap_or(room),
             None => self.size.unwrap_or(offer.default_size),
         };
@@ -375,13 +387,10 @@ impl RawPlan {
         }
         match &offer.size_limit {
             Some((limit, why)) if size > *limit => {
-                let largest = databases.iter().max_by_key(|database| database.room());
-                Err(WordError::new(match largest {
-                    Some(database) if database.room() > *limit => format!(
-                        "the data of {database} take about {}, and with what grows and the server's \
-                         logs {}: that does not fit: {why}; make the data smaller",
-                        database.data_size(),
-                        database.room()
+                Err(WordError::new(match database::largest(databases, beside) {
+                    Some((room, database)) if room > *limit => format!(
+                        "{database} does not fit: {}, and {why}; make the data smaller",
+                        database::room_phrase(database, beside)
                     ),
                     _ => format!(
                         "a size of {size} does not fit: {why}; use --size {} or less",

@@ -204,6 +204,20 @@ pub enum NotAlternated {
 }
 
 impl Warning {
+    /// The same of another job.
+    pub fn of_job(mut self, role: JobRole) -> Warning {
+        match &mut self {
+            Warning::NothingCompleted { job, .. }
+            | Warning::OperationsFailed { job, .. }
+            | Warning::BeyondDeviceEnd { job, .. }
+            | Warning::InFlightLonger { job, .. }
+            | Warning::Backlog { job, .. }
+            | Warning::GeneratorLate { job, .. } => *job = role,
+            _ => {}
+        }
+        self
+    }
+
     /// Whether a user has to know of it, from a trial that measured for `span`. An operation in flight at the
     /// end, longer than any that counts, is in the longest latency of its cell; what is as slow counts too
     /// rarely in the percentiles only where it takes a good part of a trial.

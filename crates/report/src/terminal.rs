@@ -259,6 +259,8 @@ fn database_line(plan: &Plan) -> String {
     if fixed(&Factor::Rate) && fixed(&Factor::Workload) {
         words.extend(plan.workload.rate().map(|rate| format!("{rate} offered")));
     }
+    let beside = plan.workload.background.iter().filter(|_| fixed(&Factor::Background));
+    words.extend(beside.map(|job| format!("beside {job}")));
     let variables = plan.workload.variables.iter();
     words.extend(variables.map(|(name, value)| format!("{name} {value}")));
     words.extend(plan.page_cache.map(|limit| format!("page cache of {limit}")));

@@ -233,7 +233,8 @@ impl ClientTable {
             ClientTable { clients: vec![], operations: vec![], rules: vec![], contexts: 0 };
         for (at, job) in jobs.into_iter().flatten().enumerate() {
             let role = if at == 0 { "measured" } else { "background" };
-            let raw = spec.stack.filesystem.is_none();
+            // A database is on files, and so is a job beside it.
+            let raw = spec.stack.filesystem.is_none() && spec.workload.database.is_none();
             let mut rules = Rules::of(job, spec.queue.kernel, raw);
             let (mut clients, mut rate) = (job.clients, job.rate);
             let mut depth = job.depth;
@@ -256,7 +257,9 @@ impl ClientTable {
     }
 
     fn join(&mut self, at: usize, role: &str, job: &Job, spec: &Spec) {
-        let blocks = (spec.span.0 / job.block_size.sectors().0).max(1);
+        let of_file = spec.workload.database.as_ref().filter(|_| at > 0);
+        let span = of_file.map_or(spec.span, |database| database.beside_size().sectors());
+        let blocks = (span.0 / job.block_size.sectors().0).max(1);
         for client in 0..job.clients {
             let stream = |what| Stream::new(spec.seed, &format!("{role} client {client} {what}"));
             // Threads too: pthread_create(3) does not use CLONE_IO, see clone(2).

@@ -83,6 +83,9 @@ pub fn run_striped<D: Device + ?Sized>(
     if let Some(database) = &database {
         let server = database.start(&mut simulation.machine, spec.seed);
         simulation.machine.server = Some(server);
+        if let (Some(job), Some(_)) = (&spec.workload.database, &spec.workload.background) {
+            simulation.background_file = simulation.machine.lay_out(job.beside_size());
+        }
         let laid_out = Sectors(simulation.machine.free_space);
         if laid_out.0 > capacity {
             return Err(SimulateError::Span {
@@ -118,6 +121,8 @@ struct Simulation<'a, D: Device + ?Sized> {
     measuring: bool,
     tallies: Vec<Tally>,
     first_client: Vec<u32>,
+    /// The file of the background job: the measured job's, but beside a database.
+    background_file: u16,
     sampling: Sampling,
     seconds: Vec<Second>,
     clock: TrialClock,
@@ -161,6 +166,7 @@ impl<'a, D: Device + ?Sized> Simulation<'a, D> {
         Simulation {
             tallies,
             first_client: vec![0, clients],
+            background_file: 0,
             ready: Vec::with_capacity(table.clients.len()),
             table,
             prepared: Vec::new(),

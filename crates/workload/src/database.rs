@@ -180,6 +180,10 @@ const DEFAULT_ROWS: u64 = 100_000;
 const DEFAULT_WAREHOUSES: u32 = 4;
 /// The span of random keys when nothing is said.
 const DEFAULT_SPAN: u64 = 1 << 31;
+/// The file of a job beside a database is at least this large.
+const MIN_BESIDE: Bytes = Bytes::from_mib(64);
+/// It is at most this large: laying it out is to take seconds.
+const MAX_BESIDE: Bytes = Bytes::from_mib(1024);
 
 impl DatabaseJob {
     /// Of a kind, with what is default.
@@ -220,6 +224,12 @@ impl DatabaseJob {
     pub fn room(&self) -> Bytes {
         let data = self.data_size();
         Bytes(data.0 / 10 * 13) + self.server.logs()
+    }
+
+    /// How large the file is that a job beside the database reads or writes: as large as the data, within
+    /// [`MIN_BESIDE`] and [`MAX_BESIDE`].
+    pub fn beside_size(&self) -> Bytes {
+        self.data_size().clamp(MIN_BESIDE, MAX_BESIDE)
     }
 
     /// Why this can be run nowhere, or nothing.

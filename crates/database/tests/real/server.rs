@@ -74,7 +74,7 @@ impl Private {
             measure,
             seed: 5,
         };
-        database::run(&spec, &AtomicBool::new(false), &mut |_| {})
+        database::run(&spec, &AtomicBool::new(false), &mut || {}, &mut |_| {})
     }
 }
 

@@ -100,6 +100,7 @@ impl RawPlan {
                     | Factor::Placebo
                     | Factor::Clients
                     | Factor::Rate
+                    | Factor::Background
             ) || factor.role() == Role::HostSetting
         };
         let needs_its_own = levels.iter().map(|(factor, _)| factor).find(|it| !of_servers(it));
@@ -134,7 +135,6 @@ impl RawPlan {
             (job.client_kind.is_some(), "client_kind"),
             (job.depth.is_some(), "depth"),
             (job.io_priority.is_some(), "io_priority"),
-            (self.background.is_some(), "background"),
         ];
         let factor = levels.iter().map(|(factor, _)| factor).find(|factor| {
             matches!(
@@ -145,7 +145,6 @@ impl RawPlan {
                     | Factor::Pattern
                     | Factor::BlockSize
                     | Factor::Depth
-                    | Factor::Background
             )
         });
         factor
@@ -177,23 +176,53 @@ pub(super) fn default_clients(databases: &[DatabaseJob]) -> u32 {
     if !databases.is_empty() && databases.iter().all(inserts) { 1 } else { DEFAULT_CLIENTS }
 }
 
-/// Room for the largest of the databases, where there are any; `asked` must have it.
+/// Room for the largest of the databases, where there are any, and for the file of the job beside it;
+/// `asked` must have it.
 pub(super) fn room(
     databases: &[DatabaseJob],
+    beside: bool,
     asked: Option<Bytes>,
 ) -> Result<Option<Bytes>, WordError> {
-    let Some(largest) = databases.iter().max_by_key(|database| database.room()) else {
-        return Ok(None);
-    };
-    let room = largest.room();
+    let Some((room, largest)) = largest(databases, beside) else { return Ok(None) };
     match asked {
         Some(size) if size < room => Err(WordError::new(format!(
-            "a size of {size} is too small for {largest}: its data take about {}, and with what \
-             grows and the server's logs {room}; give it that much, or make the data smaller",
-            largest.data_size()
+            "a size of {size} is too small for {largest}: {}; give it that much, or make the data \
+             smaller",
+            room_phrase(largest, beside)
         ))),
         _ => Ok(Some(room)),
     }
+}
+
+/// The database that needs most room, and how much with the file of a job beside it.
+pub(super) fn largest(databases: &[DatabaseJob], beside: bool) -> Option<(Bytes, &DatabaseJob)> {
+    databases
+        .iter()
+        .map(|database| (database.room() + beside_size(database, beside), database))
+        .max_by_key(|(room, _)| *room)
+}
+
+/// What a database needs its room for.
+pub(super) fn room_phrase(database: &DatabaseJob, beside: bool) -> String {
+    let file = beside_size(database, beside);
+    let job = match beside {
+        true => format!(", {file} for the job beside it"),
+        false => String::new(),
+    };
+    format!(
+        "its data take about {}, and with what grows{job} and the server's logs {}",
+        database.data_size(),
+        database.room() + file
+    )
+}
+
+fn beside_size(database: &DatabaseJob, beside: bool) -> Bytes {
+    if beside { database.beside_size() } else { Bytes::ZERO }
+}
+
+/// The largest file of a job beside one of the databases.
+pub(super) fn largest_beside(databases: &[DatabaseJob]) -> Bytes {
+    databases.iter().map(DatabaseJob::beside_size).max().unwrap_or(Bytes::ZERO)
 }
 
 fn at_pace(size: Bytes, bytes_per_second: u64) -> Nanos {

@@ -193,6 +193,8 @@ fn what_fits_no_database_workload_is_refused() {
         &[large],
         &["take about", "does not fit", "the disk has 10 GiB", "make the data smaller"],
     );
+    let beside: (&str, &[&str]) = ("background", &["none", "read,block_size=1M"]);
+    complains(&[large, beside], &["1 GiB for the job beside it"]);
     let small = RawPlan { size: Some(Bytes::from_mib(10)), ..raw(&[workload]) };
     let error = small.resolve(&offer(), &refuse).unwrap_err().to_string();
     assert!(error.contains("too small for oltp_insert"), "{error}");
@@ -204,6 +206,17 @@ fn one_client_inserts_when_nothing_is_said() {
         raw(&[("workload", &[word])]).resolve(&offer(), &refuse).unwrap().workload.clients()
     };
     assert_eq!((clients("insert"), clients("tpcc"), clients("insert,clients=5")), (1, 8, 5));
+}
+
+#[test]
+fn a_job_beside_a_database_has_a_file_of_its_own() {
+    let workload = Some("oltp_read_write,tables=1,rows=1M".parse().unwrap());
+    let alone = RawPlan { workload, ..raw(&[]) };
+    let size = |raw: &RawPlan| raw.resolve(&offer(), &refuse).unwrap().size;
+    let beside = RawPlan { background: Some("read".parse().unwrap()), ..alone.clone() };
+    let difference = size(&beside).0 - size(&alone).0;
+    // As large as the data, but for a rounding to whole mebibytes.
+    assert!(difference.abs_diff(250_000_000) <= 1 << 20, "{difference}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, VecDeque},
 };
-use units::Nanos;
+use units::{Bytes, Nanos};
 use write_back::{Flusher, Patrol, WriteOut};
 
 /// A task's index in [`Machine::tasks`]. The first ones are the clients' operations, by slot.
@@ -266,6 +266,14 @@ impl<D: Device + ?Sized> Machine<D> {
             last_dirtied: Nanos::ZERO,
         });
         (self.tasks.len() - 1) as TaskId
+    }
+
+    /// A file of this size, written before the trial began.
+    pub fn lay_out(&mut self, size: Bytes) -> u16 {
+        let mut file = File::growing();
+        file.grow((size.0.div_ceil(PAGE).max(1) - 1) as u32, &mut self.free_space);
+        self.files.push(file);
+        (self.files.len() - 1) as u16
     }
 
     /// A thread of a server: a task in a context of its own.

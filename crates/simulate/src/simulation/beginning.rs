@@ -154,19 +154,20 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             self.machine.start(slot, &[Frame::Server(Stage::Begin)]);
             return;
         }
+        let file = if client.job == 0 { 0 } else { self.background_file };
         let (start, end) = (operation.start, operation.start + rules.sectors);
         let op = if operation.reads { Op::Read } else { Op::Write };
         let stage = DirectStage::default();
         let direct = rules.direct && !self.machine.rules.direct_is_buffered;
         let moves = match (direct, operation.reads) {
             (true, _) => {
-                Frame::Direct(DirectCall { op, file: 0, start, end, fua: rules.fua_of(op), stage })
+                Frame::Direct(DirectCall { op, file, start, end, fua: rules.fua_of(op), stage })
             }
             (false, true) => {
                 let (page, end) = ((start / 8) as u32, end.div_ceil(8) as u32);
-                Frame::Read(ReadCall { file: 0, page, end, counted: false })
+                Frame::Read(ReadCall { file, page, end, counted: false })
             }
-            (false, false) => Frame::Write(WriteCall::new(0, start * 512, end * 512)),
+            (false, false) => Frame::Write(WriteCall::new(file, start * 512, end * 512)),
         };
         let due = !operation.reads
             && rules.sync_every.is_some_and(|every| {
@@ -175,7 +176,7 @@ impl<D: Device + ?Sized> Simulation<'_, D> {
             });
         if due {
             client.writes_since_flush = 0;
-            let sync = Frame::Sync(SyncCall::new(0, rules.data_only));
+            let sync = Frame::Sync(SyncCall::new(file, rules.data_only));
             self.machine.start(slot, &[sync, moves]);
         } else {
             self.machine.start(slot, &[moves]);

@@ -141,3 +141,24 @@ fn what_the_models_do_not_know_is_refused() {
     assert!(refused("tpcc", &[("join_buffer_size", "1M")]).contains("join_buffer_size"));
     assert!(refused("insert,engine=myisam", &[("key_buffer_size", "much")]).contains("much"));
 }
+
+/// A backup slows transactions, in the idle class less: its file is its own, so that neither reads what the
+/// other has in memory.
+#[test]
+fn a_job_beside_a_database_competes_with_it_by_its_priority() {
+    let run = |beside: Option<&str>| {
+        let workload = "oltp_read_only,clients=8,rows=1M,tables=2,buffer_pool=64M";
+        let mut trial = trial(workload, &[], Kernel::V2_6_18, 20);
+        trial.queue = Config::new(Kernel::V2_6_18, 128).with_scheduler("cfq");
+        trial.workload.background = beside.map(|job| job.parse().unwrap());
+        let simulated = trial.on_profile("hdd-15k");
+        let read = simulated.measurement.background.as_ref().map(|job| job.bytes().0);
+        (per_second(&simulated, &trial), read.unwrap_or(0))
+    };
+    let ((alone, none), (beside, whole)) = (run(None), run(Some("read,block_size=1M")));
+    let (idle, least) = run(Some("read,block_size=1M,io_priority=idle"));
+    assert_eq!(none, 0);
+    assert!(beside < alone * 0.95, "{beside} a second beside it, {alone} alone");
+    assert!(idle > beside * 1.05, "{idle} a second beside an idle one, {beside} beside another");
+    assert!(whole > 10 * Bytes::from_mib(20).0 && least < whole, "{whole} and {least} bytes");
+}

@@ -417,7 +417,7 @@ mod tests {
             measure: span,
             seed: 1,
         };
-        drive(clients, &spec, &AtomicBool::new(false), &mut |_| {}).unwrap()
+        drive(clients, &spec, &AtomicBool::new(false), &mut || {}, &mut |_| {}).unwrap()
     }
 
     #[test]

@@ -2,10 +2,12 @@
 //! server started and ended with it.
 
 mod alternation;
+mod beside;
 mod presets;
 mod servers;
 mod trial_server;
 
+pub use beside::{Beside, beside, lay_out_beside};
 pub use presets::{atomic_max, facts as preset_facts};
 pub use servers::{Servers, facts, intentions, recorded, refuse};
 
@@ -18,7 +20,7 @@ use database::{
 };
 use host::{Changes, PageCacheBound};
 use plan::{Cell, Plan};
-use record::{Measurement, VoidReason, Warning};
+use record::{Measurement, TrialId, VoidReason, Warning};
 use servers::kept_folder;
 use std::{
     collections::BTreeMap,
@@ -255,17 +257,18 @@ impl Databases {
         Ok(&self.applied)
     }
 
-    /// Runs the load on the trial's server.
+    /// Runs the load on the trial's server; `begun` is called when it begins.
     pub fn measure(
         &mut self,
         target: &RealTarget,
-        (plan, cell): (&Plan, &Cell),
+        (plan, trial): (&Plan, TrialId),
         stage: Option<&Stage>,
-        seed: u64,
         stop: &AtomicBool,
+        begun: &mut dyn FnMut(),
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
+        let seed = trial.seed(plan.seed);
+        let (workload, _) = plan.workload_of(&plan.cells[trial.cell]).map_err(WorldError::trial)?;
         let nothing = || WorldError::fatal("no server was started");
         let (Some(job), Some(trial)) = (&workload.database, &mut self.trial) else {
             return Err(nothing());
@@ -283,7 +286,7 @@ impl Databases {
             measure: plan.timing.measure.limit(),
             seed,
         };
-        let measured = database::run(&spec, stop, &mut |live| {
+        let measured = database::run(&spec, stop, begun, &mut |live| {
             sampler.sample(live.at);
             sampler.add(of_server.sample());
             watcher.live(live);

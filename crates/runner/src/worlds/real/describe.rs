@@ -12,7 +12,7 @@ use record::{Aspect, Caveat, Environment, Fact, WorldKind};
 use scheduler::KernelVersion;
 use std::{collections::BTreeSet, path::Path};
 use units::Bytes;
-use workload::EngineKind;
+use workload::{DatabaseJob, EngineKind};
 
 /// How large the scratch span may be, and what limits it.
 pub fn size_limit(target: &RealTarget) -> Result<(Bytes, SizeLimit), WorldError> {
@@ -35,7 +35,10 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
     let filesystems = filesystems(target, plan).len();
     let device = || target.path.display().to_string();
     match target.folder() {
-        Some(_) if plan.is_of_databases() && !target.own_loop => {}
+        Some(folder) if plan.is_of_databases() && !target.own_loop => {
+            let size = databases::beside(plan);
+            all.extend(size.map(|size| Intention::LayOut { files: 1, size, folder }));
+        }
         Some(folder) => all.push(Intention::LayOut {
             files: filesystems.max(1),
             size: match filesystems {
@@ -99,10 +102,16 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
     {
         return Some(reason);
     }
-    if workload.database.is_some() {
-        return databases::refuse(target, plan, &workload);
+    let database = workload.database.as_ref();
+    if database.is_some()
+        && let Some(refusal) = databases::refuse(target, plan, &workload)
+    {
+        return Some(refusal);
     }
-    let own = Some(&workload.job).filter(|_| target.trace.is_none());
+    let span = database
+        .filter(|_| workload.background.is_some())
+        .map_or(plan.size, DatabaseJob::beside_size);
+    let own = Some(&workload.job).filter(|_| target.trace.is_none() && database.is_none());
     for job in [own, workload.background.as_ref()].into_iter().flatten() {
         if engine == EngineKind::Sync && job.depth > 1 {
             return Some(Refusal::DepthOfSync { depth: job.depth, clients: job.clients });
@@ -117,8 +126,8 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
         {
             return Some(reason);
         }
-        if job.block_size > plan.size {
-            return Some(Refusal::BlockTooLarge { block: job.block_size, span: plan.size });
+        if job.block_size > span {
+            return Some(Refusal::BlockTooLarge { block: job.block_size, span });
         }
     }
     None

@@ -3,7 +3,7 @@
 use super::{
     RealTarget, counters,
     culprits::Culprits,
-    databases::Databases,
+    databases::{self, Beside, Databases},
     settings,
     stage::{self, Stage, Stages},
 };
@@ -11,9 +11,10 @@ use crate::{Session, TrialTimes, Watcher, WorldError};
 use host::{Changes, QueueFolder};
 use load::{ClientProgram, LoadError, LoadSpec, ReplayLoad};
 use plan::{Cell, Plan};
-use record::{Measurement, Mover, TrialId, Warning};
+use record::{JobRole, Measurement, Mover, TrialId, Warning};
 use std::{
     fmt::{self, Display, Formatter},
+    panic::resume_unwind,
     rc::Rc,
     sync::{
         Arc,
@@ -139,12 +140,38 @@ impl<'a> RealSession<'a> {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Measurement, WorldError> {
-        let (plan, cell, seed) = (self.plan, self.cell(trial), trial.seed(self.plan.seed));
+        let plan = self.plan;
+        let (workload, engine) = plan.workload_of(self.cell(trial)).map_err(WorldError::trial)?;
         let (Some(databases), Some(changes)) = (&mut self.databases, &mut self.changes) else {
             return Err(WorldError::fatal(Ended));
         };
         let stage = self.stages.as_ref().and_then(Stages::current);
-        let measured = databases.measure(&self.target, (plan, cell), stage, seed, stop, watcher);
+        let began = host::monotonic_now();
+        let beside = Beside::of(&workload, stage);
+        let spec = beside.as_ref().map(|beside| LoadSpec {
+            workload: &beside.workload,
+            replay: None,
+            target: &beside.target,
+            engine,
+            warmup: plan.timing.warmup,
+            measure: plan.timing.measure.limit(),
+            tick: self.times.tick,
+            seed: trial.seed(plan.seed),
+            client_program: &self.client_program,
+        });
+        let over = AtomicBool::new(false);
+        let (measured, beside) = std::thread::scope(|scope| {
+            let mut thread = None;
+            let mut begun = || {
+                let over = &over;
+                thread = spec.map(|spec| scope.spawn(move || load::run(&spec, over, &mut |_| {})));
+            };
+            let measured =
+                databases.measure(&self.target, (plan, trial), stage, stop, &mut begun, watcher);
+            over.store(measured.is_err(), Ordering::Relaxed);
+            // A thread that panicked goes on doing so here.
+            (measured, thread.map(|thread| thread.join().unwrap_or_else(|it| resume_unwind(it))))
+        });
         let ended = match &measured {
             Ok(_) => databases.end_unless_kept(changes),
             // What went wrong must not reach the next trial.
@@ -152,6 +179,12 @@ impl<'a> RealSession<'a> {
         };
         let mut measurement = measured?;
         ended?;
+        if let Some(beside) = beside {
+            let beside = beside.map_err(|error| self.explain(error, began, stop))?;
+            measurement.background = Some(beside.job);
+            let warnings = beside.warnings.into_iter().map(|it| it.of_job(JobRole::Background));
+            measurement.warnings.extend(warnings);
+        }
         measurement.warnings.extend(self.page_cache_bound());
         Ok(measurement)
     }
@@ -244,6 +277,7 @@ impl Session for RealSession<'_> {
         }
         match &mut self.databases {
             Some(databases) => {
+                databases::lay_out_beside(plan, cell, stage)?;
                 databases.begin(target, changes, (plan, cell), &stage.folder, self.bound.as_ref())
             }
             None => Ok(()),
