@@ -60,8 +60,14 @@ pub(crate) fn remove_file(host: &Host, path: &Path, text: &str) -> Outcome {
         // The profile's own folder; one that holds something else stays.
         let _ = fs::remove_dir(folder);
     }
-    if outcome == Outcome::Done && udev::missing(host).is_none() {
+    let is_rule = path.extension().is_some_and(|it| it == "rules");
+    let gone = matches!(outcome, Outcome::Done | Outcome::AlreadyRight);
+    if is_rule && gone && udev::missing(host).is_none() {
         udev::reload();
+        // What the rule may still set must be set before it is put back.
+        if let Err(error) = udev::settle() {
+            return Outcome::failed(error.to_string());
+        }
     }
     outcome
 }

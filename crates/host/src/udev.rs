@@ -146,6 +146,24 @@ pub(crate) fn reload() {
     let _it_reads_them_anyway = Command::new("udevadm").args(["control", "--reload"]).output();
 }
 
+/// Waits until all events are handled that udev has begun. A worker that has read a rule applies it, even
+/// where its file has been removed since.
+pub(crate) fn settle() -> Result<()> {
+    let words = ["settle", "--timeout=60"];
+    let output = Command::new("udevadm")
+        .args(words)
+        .output()
+        .map_err(io_error("run udevadm settle on", "/run/udev"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Error::Program {
+            program: format!("udevadm {}", words.join(" ")),
+            problem: "udev has not handled all its events within a minute".to_owned(),
+            next: "see journalctl -u systemd-udevd, and try again".to_owned(),
+        }),
+    }
+}
+
 /// Fires a `change` event and waits until it is handled.
 pub(crate) fn fire_change(host: &Host, number: DeviceNumber) -> Result<()> {
     let folder = host.disk_folder(number)?;
