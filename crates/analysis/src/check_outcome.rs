@@ -1,8 +1,8 @@
 //! What the trials of a check say of a finding.
 
 use crate::{
-    Analysis, CheckPlan, Comparison, Expectation, Finding, FindingKind, Layout, Metric, Verdict,
-    findings,
+    Analysis, CheckPlan, Comparison, Estimate, Expectation, Finding, FindingKind, Layout, Metric,
+    Verdict, findings, findings::unsteady,
 };
 use record::Run;
 use serde::Serialize;
@@ -59,13 +59,24 @@ pub fn check_outcome(finding: &Finding, check: &CheckPlan, run: &Run) -> CheckOu
             Verdict::Worse => Some(false),
             Verdict::NotSettled => None,
         }),
-        Expectation::Stays(metric) => judge.stays(metric),
+        Expectation::ImprovesEither => judge.improves_either(),
+        Expectation::Stays(metric) => {
+            judge.stays(judge.comparison(1, metric).map(|it| (it.low, it.high)))
+        }
+        Expectation::StaysInTrials => judge.stays(judge.course(check.subject)),
     }
 }
 
 /// Beyond this, a figure has not stayed: fewer clients leave a device less to choose from, which costs
 /// some of its throughput also where it serves one after another.
 const STAYS: f64 = 0.2;
+
+/// The error of the interval within which a course stays.
+const ALPHA: f64 = 0.05;
+
+/// Of a difference whose cause is taken away, more than this is not left: the logarithm's share, so that ten times and a
+/// tenth are as far.
+const LEFT: f64 = 0.5;
 
 struct Judge<'a> {
     kind: FindingKind,
@@ -105,14 +116,36 @@ impl Judge<'_> {
         }
     }
 
-    fn stays(&self, metric: Metric) -> CheckOutcome {
-        let Some(it) = self.comparison(1, metric) else {
+    fn improves_either(&self) -> CheckOutcome {
+        let verdict = |metric| self.comparison(1, metric).map(|it| it.verdict);
+        let both = [verdict(Metric::Throughput), verdict(Metric::P99)];
+        let right = |it: &Option<Verdict>| matches!(it, Some(Verdict::Better));
+        let wrong =
+            |it: &Option<Verdict>| matches!(it, Some(Verdict::Worse | Verdict::NoDifference));
+        if both.iter().any(right) {
+            CheckOutcome::Confirmed
+        } else if both.iter().all(wrong) {
+            CheckOutcome::Refuted
+        } else {
+            CheckOutcome::Open(CheckOpen::TooWide)
+        }
+    }
+
+    /// The interval of the second half's throughput over the first's.
+    fn course(&self, cell: usize) -> Option<(f64, f64)> {
+        let estimate = Estimate::of(&unsteady::changes(self.run, cell))?;
+        let half = estimate.half_width(ALPHA);
+        Some(((estimate.mean - half).exp(), (estimate.mean + half).exp()))
+    }
+
+    fn stays(&self, interval: Option<(f64, f64)>) -> CheckOutcome {
+        let Some(it) = interval else {
             return CheckOutcome::Open(CheckOpen::NotMeasured);
         };
         let (low, high) = (1.0 - STAYS, 1.0 + STAYS);
-        if it.low >= low && it.high <= high {
+        if it.0 >= low && it.1 <= high {
             CheckOutcome::Confirmed
-        } else if it.high < low || it.low > high {
+        } else if it.1 < low || it.0 > high {
             CheckOutcome::Refuted
         } else {
             CheckOutcome::Open(CheckOpen::TooWide)
@@ -120,15 +153,21 @@ impl Judge<'_> {
     }
 
     fn difference_vanishes(&self) -> CheckOutcome {
-        let verdict = |cell| self.comparison(cell, Metric::Throughput).map(|it| it.verdict);
-        let differs = |it| matches!(it, Some(Verdict::Better | Verdict::Worse));
-        match (verdict(1), verdict(3)) {
-            (before, _) if !differs(before) => CheckOutcome::Open(CheckOpen::NotShownAgain),
-            (_, Some(Verdict::NoDifference)) => CheckOutcome::Confirmed,
-            (before, after) if before == after => CheckOutcome::Refuted,
-            // The other way round: what made the difference is gone.
-            (_, after) if differs(after) => CheckOutcome::Confirmed,
-            _ => CheckOutcome::Open(CheckOpen::TooWide),
+        let comparison = |cell| self.comparison(cell, Metric::Throughput);
+        let differs = |it: &&Comparison| matches!(it.verdict, Verdict::Better | Verdict::Worse);
+        let Some(before) = comparison(1).filter(differs) else {
+            return CheckOutcome::Open(CheckOpen::NotShownAgain);
+        };
+        let Some(after) = comparison(3) else { return CheckOutcome::Open(CheckOpen::NotMeasured) };
+        // What is left of it, as a share: below zero where it is the other way round.
+        let before = before.ratio.ln();
+        let (one, other) = (after.low.ln() / before, after.high.ln() / before);
+        if after.verdict == Verdict::NoDifference || one.max(other) < LEFT {
+            CheckOutcome::Confirmed
+        } else if one.min(other) > LEFT {
+            CheckOutcome::Refuted
+        } else {
+            CheckOutcome::Open(CheckOpen::TooWide)
         }
     }
 }

@@ -179,13 +179,17 @@ pub enum Expectation {
     EvidenceStays,
     /// The figure improves.
     Improves(Metric),
+    /// Throughput rises or the 99th percentile falls.
+    ImprovesEither,
     /// The figure stays what it is.
     Stays(Metric),
+    /// Throughput stays what it is from a trial's first half to its second.
+    StaysInTrials,
     /// The figure differs, in either direction.
     Differs(Metric),
     /// The figure of the cell is not worse than that of its baseline, both changed.
     NotWorse(Metric),
-    /// The difference between cell and baseline vanishes.
+    /// At least half of the difference between cell and baseline vanishes, on a logarithmic scale.
     DifferenceVanishes,
 }
 

@@ -1,7 +1,7 @@
 //! More was outstanding than the queue has requests.
 
 use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
-use crate::{Analysis, CellSummary, Metric};
+use crate::{Analysis, CellSummary};
 use plan::Factor;
 use record::Run;
 
@@ -34,7 +34,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     Some(Found {
         cells,
         evidence,
-        check: Check { change: Change::LongerQueue, expect: Expectation::Improves(Metric::P99) },
+        check: Check { change: Change::LongerQueue, expect: Expectation::ImprovesEither },
     })
 }
 

@@ -27,6 +27,12 @@ fn change(measurement: &Measurement) -> Option<f64> {
     (first > 0.0 && second > 0.0).then(|| (second / first).ln())
 }
 
+/// Of each trial of a cell that is long enough to have halves.
+pub(crate) fn changes(run: &Run, cell: usize) -> Vec<f64> {
+    let trials = run.trials.iter().filter(|trial| trial.id.cell == cell);
+    trials.filter_map(|trial| change(trial.measurement()?)).collect()
+}
+
 /// The mean logarithm of a cell's second halves over its first, where that is shown to be more than
 /// [`CHANGE`].
 pub(crate) fn of_cell(run: &Run, cell: usize) -> Option<f64> {
@@ -34,9 +40,7 @@ pub(crate) fn of_cell(run: &Run, cell: usize) -> Option<f64> {
     if run.plan.workload.replay.is_some() {
         return None;
     }
-    let trials = run.trials.iter().filter(|trial| trial.id.cell == cell);
-    let changes: Vec<f64> = trials.filter_map(|trial| change(trial.measurement()?)).collect();
-    let estimate = Estimate::of(&changes)?;
+    let estimate = Estimate::of(&changes(run, cell))?;
     let sure = estimate.n >= 3 && estimate.mean.abs() > estimate.half_width(ALPHA);
     (sure && estimate.mean.abs() > CHANGE).then_some(estimate.mean)
 }

@@ -20,7 +20,7 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     }
     if !cells.is_empty() {
         // What memory took for a while would come to an end.
-        let expect = Expectation::Stays(Metric::Throughput);
+        let expect = Expectation::StaysInTrials;
         let check = Check { change: Change::LongerTrials, expect };
         return Some(Found {
             cells,

@@ -300,12 +300,11 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
              be worse"
         }
         FindingKind::Merging => {
-            "repeat with merging off (queue/nomerges = 2) in both: a difference that stays has \
-             another cause"
+            "repeat with merging off (queue/nomerges = 2) in both: most of the difference must vanish"
         }
         FindingKind::NoFreeRequest => {
-            "repeat with a larger --queues, or with fewer operations outstanding (--clients times \
-             --depths): the 99th percentile must fall"
+            "repeat with a larger --queues: throughput must rise or the 99th percentile fall, else a \
+             longer queue only moves the wait"
         }
         FindingKind::OrderEffect => "repeat with a longer --warmup: the difference must vanish",
         FindingKind::ReadBeforeWrite => {
@@ -317,7 +316,8 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
              this is wrong"
         }
         FindingKind::SchedulerCpu => {
-            "repeat with a quarter of the --clients: with CPU time to spare the difference must vanish"
+            "repeat with a quarter of the --clients: with CPU time to spare most of the difference must \
+             vanish"
         }
         FindingKind::Serialised => match evidence {
             Evidence::Serialised { layer: Layer::AboveTheQueue, .. } => {
@@ -329,7 +329,7 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
             _ => "repeat with a quarter of the --clients: throughput must stay",
         },
         FindingKind::Sorting => {
-            "repeat in the simulated world with --without sorting: the difference must vanish"
+            "repeat in the simulated world with --without sorting: most of the difference must vanish"
         }
         FindingKind::StarvedClient => {
             "repeat with a four times longer --measure: the client must starve still"
@@ -345,7 +345,7 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
         FindingKind::Unsteady => "repeat with a longer --warmup: the change must shrink",
         FindingKind::WritebackThrottled => match evidence {
             Evidence::ThrottlingDiffers { .. } => "repeat with --wbt 0: throughput must be another",
-            _ => "repeat with a four times longer --measure: throughput must stay",
+            _ => "repeat with a four times longer --measure: throughput must stay all the time",
         },
     }
 }
