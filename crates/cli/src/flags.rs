@@ -75,7 +75,8 @@ pub struct ComparisonFlags {
         help_heading = "What varies"
     )]
     depths: Vec<String>,
-    /// Offered operations per second, whether or not the device keeps up: 2000/s, fixed:2000/s
+    /// Offered operations per second, whether or not the device keeps up: 2000/s, fixed:2000/s,
+    /// bursts:2000/s
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     rates: Vec<String>,
     /// I/O priorities of the clients: idle, be:0 to be:7, rt:0 to rt:7

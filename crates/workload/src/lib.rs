@@ -39,7 +39,7 @@ pub use preset::Preset;
 pub use preset_limit::{AtomicLimit, Presence, PresetLimit};
 pub use priority::{IoClass, IoPriority};
 pub use progress::{Live, Phase};
-pub use rate::{Arrivals, Rate};
+pub use rate::{Arrivals, BURST, BURST_PERIOD, Rate};
 pub use replay::{Replay, ReplayMode};
 pub use schedule::Schedule;
 pub use server::{Dialect, PrivateServer, Server, ServerSpec, StorageEngine};

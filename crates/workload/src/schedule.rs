@@ -1,6 +1,6 @@
 //! When operations are to begin, where load is offered at a rate.
 
-use crate::{Arrivals, Rate};
+use crate::{Arrivals, BURST, BURST_PERIOD, Rate};
 use random::Stream;
 use units::Nanos;
 
@@ -8,13 +8,14 @@ use units::Nanos;
 /// start is ever skipped or moved.
 pub struct Schedule {
     start: Nanos,
-    /// From `start` to the next arrival, in nanoseconds. A double counts whole nanoseconds exactly
-    /// for 104 days.
+    /// From `start` to the next arrival, in nanoseconds; where load comes in bursts, of their time alone. A double counts
+    /// whole nanoseconds exactly for 104 days.
     next_ns: f64,
     gap_ns: f64,
     taken: u64,
     first_ns: f64,
     poisson: Option<Stream>,
+    bursts: bool,
 }
 
 impl Schedule {
@@ -25,19 +26,26 @@ impl Schedule {
         start: Nanos,
         mut stream: Stream,
     ) -> Self {
-        let gap_ns = 1e9 * f64::from(clients) / rate.per_second;
+        let bursts = rate.arrivals == Arrivals::Bursts;
+        let share = if bursts { BURST.0 as f64 / BURST_PERIOD.0 as f64 } else { 1.0 };
+        let gap_ns = share * 1e9 * f64::from(clients) / rate.per_second;
         let (first_ns, poisson) = match rate.arrivals {
             // Evenly spaced over all clients, too.
             Arrivals::Fixed => (gap_ns * f64::from(client) / f64::from(clients), None),
-            Arrivals::Poisson => (stream.exponential(gap_ns), Some(stream)),
+            Arrivals::Poisson | Arrivals::Bursts => (stream.exponential(gap_ns), Some(stream)),
         };
-        Schedule { start, next_ns: first_ns, gap_ns, taken: 0, first_ns, poisson }
+        Schedule { start, next_ns: first_ns, gap_ns, taken: 0, first_ns, poisson, bursts }
     }
 
     /// When the next operation is to begin.
     #[inline]
     pub fn next(&self) -> Nanos {
-        self.start + Nanos(self.next_ns as u64)
+        let next = self.next_ns as u64;
+        self.start
+            + Nanos(match self.bursts {
+                true => next / BURST.0 * BURST_PERIOD.0 + next % BURST.0,
+                false => next,
+            })
     }
 
     /// Takes it.
@@ -53,10 +61,15 @@ impl Schedule {
 
     /// About how many more are due before `end`: the next one, and the mean number after it.
     pub fn due_before(&self, end: Nanos) -> u64 {
-        match end.saturating_sub(self.next()) {
-            Nanos::ZERO => 0,
-            wait => 1 + ((wait.0 - 1) as f64 / self.gap_ns) as u64,
+        if end <= self.next() {
+            return 0;
         }
+        let end = (end - self.start).0;
+        let end = match self.bursts {
+            true => end / BURST_PERIOD.0 * BURST.0 + (end % BURST_PERIOD.0).min(BURST.0),
+            false => end,
+        };
+        1 + ((end - 1).saturating_sub(self.next_ns as u64) as f64 / self.gap_ns) as u64
     }
 }
 
@@ -80,6 +93,23 @@ mod tests {
         };
         assert_eq!(taken(0), [1000, 2_001_000, 4_001_000]);
         assert_eq!(taken(1), [1_001_000, 3_001_000, 5_001_000]);
+    }
+
+    #[test]
+    fn bursts_have_the_rate_and_fall_into_their_part_of_each_period() {
+        let mut schedule = schedule("bursts:400/s", (0, 4));
+        let due = schedule.due_before(Nanos(1000) + BURST_PERIOD * 100);
+        assert!((4700..5300).contains(&due), "{due}");
+        let mut arrivals = 0;
+        while schedule.next() < Nanos(1000) + BURST_PERIOD * 100 {
+            let within = (schedule.next() - Nanos(1000)).0 % BURST_PERIOD.0;
+            assert!(within < BURST.0, "{within}");
+            schedule.take();
+            arrivals += 1;
+        }
+        assert!((4700..5300).contains(&arrivals), "{arrivals} of 5,000");
+        let end = schedule.next();
+        assert_eq!((schedule.due_before(end), schedule.due_before(end + Nanos(1))), (0, 1));
     }
 
     #[test]
