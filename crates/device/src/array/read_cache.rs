@@ -41,7 +41,7 @@ struct Row {
 pub(super) struct CachedRows {
     spec: ReadCache,
     sectors: u64,
-    /// CachedRows that fit.
+    /// How many rows fit.
     room: usize,
     /// The row that was used last comes last.
     rows: VecDeque<Row>,
