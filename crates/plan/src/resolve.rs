@@ -126,6 +126,12 @@ impl Plan {
         all
     }
 
+    /// The size of the file of the job beside a database, where any cell has such a job: the largest.
+    pub fn beside_size(&self) -> Option<Bytes> {
+        let workloads = self.cells.iter().filter_map(|cell| self.workload_of(cell).ok());
+        workloads.filter_map(|(workload, _)| workload.beside_size()).max()
+    }
+
     /// What the database server of a cell can lose of what it said is safe.
     pub fn losses(&self, cell: &Cell) -> BTreeSet<Loss> {
         let Ok((workload, _)) = self.workload_of(cell) else { return BTreeSet::new() };
@@ -252,11 +258,10 @@ impl RawPlan {
         plan.preparation = match databases.is_empty() || plan.own_loop {
             true => layout_time(plan.size, offer.layout_bytes_per_second),
             // For a database in a folder, a scratch file is laid out for the job beside it alone.
-            false if beside => {
-                let size = database::largest_beside(&databases);
+            false => {
+                let size = plan.beside_size().unwrap_or(Bytes::ZERO);
                 layout_time(size, offer.layout_bytes_per_second)
             }
-            false => Nanos::ZERO,
         };
         plan.preparation += database::loading_time(&databases, &offer.databases);
         let overhead = database::trial_overhead(&databases, &offer.databases);

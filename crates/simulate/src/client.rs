@@ -5,7 +5,7 @@ use blocklayer::{Context, IoClass, Kernel};
 use device::Op;
 use random::Stream;
 use std::collections::VecDeque;
-use units::Nanos;
+use units::{Bytes, Nanos};
 use workload::{AfterWrite, Job, Offsets, OpenSync, Schedule};
 
 /// What the clients of a job have in common.
@@ -257,8 +257,8 @@ impl ClientTable {
     }
 
     fn join(&mut self, at: usize, role: &str, job: &Job, spec: &Spec) {
-        let of_file = spec.workload.database.as_ref().filter(|_| at > 0);
-        let span = of_file.map_or(spec.span, |database| database.beside_size().sectors());
+        let beside = spec.workload.beside_size().filter(|_| at > 0);
+        let span = beside.map_or(spec.span, Bytes::sectors);
         let blocks = (span.0 / job.block_size.sectors().0).max(1);
         for client in 0..job.clients {
             let stream = |what| Stream::new(spec.seed, &format!("{role} client {client} {what}"));

@@ -83,8 +83,8 @@ pub fn run_striped<D: Device + ?Sized>(
     if let Some(database) = &database {
         let server = database.start(&mut simulation.machine, spec.seed);
         simulation.machine.server = Some(server);
-        if let (Some(job), Some(_)) = (&spec.workload.database, &spec.workload.background) {
-            simulation.background_file = simulation.machine.lay_out(job.beside_size());
+        if let Some(size) = spec.workload.beside_size() {
+            simulation.background_file = simulation.machine.lay_out(size);
         }
         let laid_out = Sectors(simulation.machine.free_space);
         if laid_out.0 > capacity {

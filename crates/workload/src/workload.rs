@@ -4,6 +4,7 @@
 use crate::{DatabaseJob, Job, Rate, Replay};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, path::PathBuf};
+use units::Bytes;
 
 /// The job that is measured and the one that may run beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,5 +39,19 @@ impl Workload {
     /// The rate that is offered, to the database or by the job.
     pub fn rate(&self) -> Option<Rate> {
         self.database.as_ref().and_then(|database| database.rate).or(self.job.rate)
+    }
+
+    /// The size of the file of the job beside a database, where there is such a job.
+    pub fn beside_size(&self) -> Option<Bytes> {
+        self.background.as_ref()?;
+        Some(self.database.as_ref()?.beside_size())
+    }
+
+    /// Its jobs on blocks, and what each goes over where `span` is used: the measured one, unless a database takes
+    /// its place, and the one beside it.
+    pub fn jobs(&self, span: Bytes) -> impl Iterator<Item = (&Job, Bytes)> {
+        let measured = self.database.is_none().then_some((&self.job, span));
+        let beside = self.beside_size().unwrap_or(span);
+        measured.into_iter().chain(self.background.as_ref().map(|job| (job, beside)))
     }
 }

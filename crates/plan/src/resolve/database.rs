@@ -220,11 +220,6 @@ fn beside_size(database: &DatabaseJob, beside: bool) -> Bytes {
     if beside { database.beside_size() } else { Bytes::ZERO }
 }
 
-/// The largest file of a job beside one of the databases.
-pub(super) fn largest_beside(databases: &[DatabaseJob]) -> Bytes {
-    databases.iter().map(DatabaseJob::beside_size).max().unwrap_or(Bytes::ZERO)
-}
-
 fn at_pace(size: Bytes, bytes_per_second: u64) -> Nanos {
     Nanos::from_secs_f64(size.0 as f64 / bytes_per_second.max(1) as f64)
 }

@@ -263,13 +263,13 @@ impl SimulatedWorld {
         let (workload, _) =
             plan.workload_of(cell).map_err(|error| workload_error(error.to_string()))?;
         Database::of(&workload).map_err(|error| workload_error(error.to_string()))?;
-        for job in [Some(&workload.job), workload.background.as_ref()].into_iter().flatten() {
+        for (job, span) in workload.jobs(plan.size) {
             job.check().map_err(|error| workload_error(error.to_string()))?;
             if job.sync.dont_cache {
                 return Err(Refusal::DontCacheNotModelled);
             }
-            if job.block_size > plan.size {
-                return Err(Refusal::BlockTooLarge { block: job.block_size, span: plan.size });
+            if job.block_size > span {
+                return Err(Refusal::BlockTooLarge { block: job.block_size, span });
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ pub(super) fn check(spec: &Spec, capacity: Sectors) -> Result<Option<Database>, 
             return Err(plan::Refusal::TraceTooLong { reaches: reaches.bytes(), span }.into());
         }
     }
-    for job in [Some(&spec.workload.job), spec.workload.background.as_ref()].into_iter().flatten() {
+    for (job, span) in spec.workload.jobs(span) {
         job.check()?;
         if job.block_size > span {
             return Err(SimulateError::Block { block: job.block_size, span });

@@ -162,3 +162,13 @@ fn a_job_beside_a_database_competes_with_it_by_its_priority() {
     assert!(idle > beside * 1.05, "{idle} a second beside an idle one, {beside} beside another");
     assert!(whole > 10 * Bytes::from_mib(20).0 && least < whole, "{whole} and {least} bytes");
 }
+
+#[test]
+fn a_block_beside_a_database_must_fit_its_own_file() {
+    // The data take 5 MB, the file beside them 64 MiB.
+    let mut trial = trial("oltp_read_only,rows=10k,tables=2", &[], Kernel::V6_12, 1);
+    trial.workload.background = Some("read,block_size=512M".parse().unwrap());
+    let disk = device::profile::find("hdd-15k").unwrap().build(1).unwrap();
+    let error = trial.attempt(disk).unwrap_err().to_string();
+    assert!(error.contains("does not fit into 64 MiB"), "{error}");
+}

@@ -14,7 +14,7 @@ mod servers;
 use blocklayer::{Config, Kernel};
 use device::Device;
 use record::Measurement;
-use simulate::{Simulated, Spec, Stack};
+use simulate::{SimulateError, Simulated, Spec, Stack};
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, Sectors};
 use workload::{Job, Workload};
@@ -55,6 +55,10 @@ impl Trial {
     }
 
     fn run(&self, device: Box<dyn Device>) -> Simulated {
+        self.attempt(device).unwrap()
+    }
+
+    fn attempt(&self, device: Box<dyn Device>) -> Result<Simulated, SimulateError> {
         let spec = Spec {
             workload: &self.workload,
             queue: &self.queue,
@@ -67,7 +71,7 @@ impl Trial {
             replay: None,
             log_requests: 0,
         };
-        simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {}).unwrap()
+        simulate::run(&spec, device, &AtomicBool::new(false), &mut |_| {})
     }
 
     fn on_profile(&self, name: &str) -> Simulated {

@@ -7,7 +7,7 @@ mod presets;
 mod servers;
 mod trial_server;
 
-pub use beside::{Beside, beside, lay_out_beside};
+pub use beside::Beside;
 pub use presets::{atomic_max, facts as preset_facts};
 pub use servers::{Servers, facts, intentions, recorded, refuse};
 

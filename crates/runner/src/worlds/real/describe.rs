@@ -12,7 +12,7 @@ use record::{Aspect, Caveat, Environment, Fact, WorldKind};
 use scheduler::KernelVersion;
 use std::{collections::BTreeSet, path::Path};
 use units::Bytes;
-use workload::{DatabaseJob, EngineKind};
+use workload::EngineKind;
 
 /// How large the scratch span may be, and what limits it.
 pub fn size_limit(target: &RealTarget) -> Result<(Bytes, SizeLimit), WorldError> {
@@ -36,8 +36,7 @@ pub fn intentions(target: &RealTarget, plan: &Plan) -> Vec<Intention> {
     let device = || target.path.display().to_string();
     match target.folder() {
         Some(folder) if plan.is_of_databases() && !target.own_loop => {
-            let size = databases::beside(plan);
-            all.extend(size.map(|size| Intention::LayOut { files: 1, size, folder }));
+            all.extend(plan.beside_size().map(|size| Intention::LayOut { files: 1, size, folder }));
         }
         Some(folder) => all.push(Intention::LayOut {
             files: filesystems.max(1),
@@ -102,17 +101,13 @@ pub fn refuse_workload(target: &RealTarget, plan: &Plan, cell: &Cell) -> Option<
     {
         return Some(reason);
     }
-    let database = workload.database.as_ref();
-    if database.is_some()
+    if workload.database.is_some()
         && let Some(refusal) = databases::refuse(target, plan, &workload)
     {
         return Some(refusal);
     }
-    let span = database
-        .filter(|_| workload.background.is_some())
-        .map_or(plan.size, DatabaseJob::beside_size);
-    let own = Some(&workload.job).filter(|_| target.trace.is_none() && database.is_none());
-    for job in [own, workload.background.as_ref()].into_iter().flatten() {
+    // A trace takes the measured job's place.
+    for (job, span) in workload.jobs(plan.size).skip(usize::from(target.trace.is_some())) {
         if engine == EngineKind::Sync && job.depth > 1 {
             return Some(Refusal::DepthOfSync { depth: job.depth, clients: job.clients });
         }

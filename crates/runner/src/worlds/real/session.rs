@@ -3,7 +3,7 @@
 use super::{
     RealTarget, counters,
     culprits::Culprits,
-    databases::{self, Beside, Databases},
+    databases::{Beside, Databases},
     settings,
     stage::{self, Stage, Stages},
 };
@@ -277,7 +277,6 @@ impl Session for RealSession<'_> {
         }
         match &mut self.databases {
             Some(databases) => {
-                databases::lay_out_beside(plan, cell, stage)?;
                 databases.begin(target, changes, (plan, cell), &stage.folder, self.bound.as_ref())
             }
             None => Ok(()),

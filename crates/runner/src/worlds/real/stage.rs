@@ -1,7 +1,7 @@
 //! What load goes to: a scratch file, a loop device, or a block device; with a filesystem made for it
 //! where that is a factor.
 
-use super::{RealTarget, settings::Known};
+use super::{RealTarget, databases::Beside, settings::Known};
 use crate::{Watcher, WorldError, world::Unwatched};
 use host::{
     Changes, ClearedDevice, DeviceNumber, Host, LoopOptions, MountedFilesystem, QueueFolder,
@@ -104,9 +104,7 @@ impl Stages {
         let scratch = changes.scratch_folder(&folder).map_err(WorldError::fatal)?;
         if !target.own_loop {
             let load = Target::new(scratch.path.join("data"), plan.size);
-            if !plan.is_of_databases() {
-                filler.fill(&load)?;
-            }
+            filler.fill_files(&load, &scratch.path)?;
             stages.ready.insert(None, Stage::on(&target.host, load, &Devices::of(target))?);
             return Ok(stages);
         }
@@ -276,9 +274,7 @@ fn filesystem_stage(
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
     let load = Target::new(mounted.point.join("data"), filler.plan.size);
-    if !filler.plan.is_of_databases() {
-        filler.fill(&load)?;
-    }
+    filler.fill_files(&load, &mounted.point)?;
     let mut stage = Stage::on(&target.host, load, devices)?;
     stage.warnings = mounted
         .unsafe_options
@@ -324,6 +320,15 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
+    /// What trials read and write in a folder: `load`, or the file of the job beside a database.
+    fn fill_files(&mut self, load: &Target, folder: &Path) -> Result<(), WorldError> {
+        if !self.plan.is_of_databases() {
+            return self.fill(load);
+        }
+        let beside = self.plan.beside_size().map(|size| Beside::file(folder, size));
+        beside.map_or(Ok(()), |file| self.fill(&file))
+    }
+
     fn fill(&mut self, target: &Target) -> Result<(), WorldError> {
         let what = LayOut { target, seed: self.plan.seed, reuse: false };
         let (watcher, size) = (&mut *self.watcher, target.size);
