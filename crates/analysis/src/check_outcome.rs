@@ -60,10 +60,15 @@ pub fn check_outcome(finding: &Finding, check: &CheckPlan, run: &Run) -> CheckOu
             Verdict::NotSettled => None,
         }),
         Expectation::ImprovesEither => judge.improves_either(),
-        Expectation::Stays(metric) => {
-            judge.stays(judge.comparison(1, metric).map(|it| (it.low, it.high)))
-        }
-        Expectation::StaysInTrials => judge.stays(judge.course(check.subject)),
+        Expectation::Stays(metric) => match judge.comparison(1, metric) {
+            Some(it) => stays((it.low, it.high)),
+            None => CheckOutcome::Open(CheckOpen::NotMeasured),
+        },
+        // Trials of a few seconds have no halves to compare.
+        Expectation::StaysInTrials => match judge.course(check.subject) {
+            Some(interval) => stays(interval),
+            None => CheckOutcome::Open(CheckOpen::TooWide),
+        },
     }
 }
 
@@ -77,6 +82,18 @@ const ALPHA: f64 = 0.05;
 /// Of a difference whose cause is taken away, more than this is not left: the logarithm's share, so that ten times and a
 /// tenth are as far.
 const LEFT: f64 = 0.5;
+
+/// Whether an interval of a ratio lies within what counts as the same.
+fn stays((least, most): (f64, f64)) -> CheckOutcome {
+    let (low, high) = (1.0 - STAYS, 1.0 + STAYS);
+    if least >= low && most <= high {
+        CheckOutcome::Confirmed
+    } else if most < low || least > high {
+        CheckOutcome::Refuted
+    } else {
+        CheckOutcome::Open(CheckOpen::TooWide)
+    }
+}
 
 struct Judge<'a> {
     kind: FindingKind,
@@ -136,20 +153,6 @@ impl Judge<'_> {
         let estimate = Estimate::of(&unsteady::changes(self.run, cell))?;
         let half = estimate.half_width(ALPHA);
         Some(((estimate.mean - half).exp(), (estimate.mean + half).exp()))
-    }
-
-    fn stays(&self, interval: Option<(f64, f64)>) -> CheckOutcome {
-        let Some(it) = interval else {
-            return CheckOutcome::Open(CheckOpen::NotMeasured);
-        };
-        let (low, high) = (1.0 - STAYS, 1.0 + STAYS);
-        if it.0 >= low && it.1 <= high {
-            CheckOutcome::Confirmed
-        } else if it.1 < low || it.0 > high {
-            CheckOutcome::Refuted
-        } else {
-            CheckOutcome::Open(CheckOpen::TooWide)
-        }
     }
 
     fn difference_vanishes(&self) -> CheckOutcome {
