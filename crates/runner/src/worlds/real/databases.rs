@@ -11,7 +11,11 @@ pub use beside::Beside;
 pub use presets::{atomic_max, facts as preset_facts};
 pub use servers::{Servers, facts, intentions, recorded, refuse};
 
-use super::{RealTarget, counters::Sampling, stage::Stage};
+use super::{
+    RealTarget,
+    counters::Sampling,
+    stage::{Stage, beside_file},
+};
 use crate::{Watcher, WorldError};
 use alternation::Alternation;
 use database::{

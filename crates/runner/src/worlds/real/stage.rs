@@ -1,7 +1,7 @@
 //! What load goes to: a scratch file, a loop device, or a block device; with a filesystem made for it
 //! where that is a factor.
 
-use super::{RealTarget, databases::Beside, settings::Known};
+use super::{RealTarget, settings::Known};
 use crate::{Watcher, WorldError, world::Unwatched};
 use host::{
     Changes, ClearedDevice, DeviceNumber, Host, LoopOptions, MountedFilesystem, QueueFolder,
@@ -311,6 +311,11 @@ fn held_target(held: &ClearedDevice, size: Bytes) -> Result<Target, WorldError> 
     Ok(Target { path: held.node.clone(), size, device_fd: Some(device_fd.into()) })
 }
 
+/// The file of the job beside a database, in a stage's folder.
+pub fn beside_file(folder: &Path, size: Bytes) -> Target {
+    Target::new(folder.join("beside"), size)
+}
+
 /// Writes files and devices full of random data, so that no trial measures holes or first
 /// allocations.
 struct Filler<'a> {
@@ -325,7 +330,7 @@ impl Filler<'_> {
         if !self.plan.is_of_databases() {
             return self.fill(load);
         }
-        let beside = self.plan.beside_size().map(|size| Beside::file(folder, size));
+        let beside = self.plan.beside_size().map(|size| beside_file(folder, size));
         beside.map_or(Ok(()), |file| self.fill(&file))
     }
 

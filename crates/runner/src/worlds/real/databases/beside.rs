@@ -1,9 +1,7 @@
 //! The job beside a database: block load on a file of its own, beside the server's data.
 
-use super::Stage;
+use super::{Stage, beside_file};
 use load::Target;
-use std::path::Path;
-use units::Bytes;
 use workload::Workload;
 
 /// The job, as a workload of its own, and its file.
@@ -15,13 +13,8 @@ pub struct Beside {
 impl Beside {
     /// Of a database workload that has such a job.
     pub fn of(workload: &Workload, stage: Option<&Stage>) -> Option<Beside> {
-        let target = Beside::file(&stage?.folder, workload.beside_size()?);
+        let target = beside_file(&stage?.folder, workload.beside_size()?);
         let job = workload.background.clone()?;
         Some(Beside { workload: Workload { job, ..Workload::default() }, target })
-    }
-
-    /// The file in a stage's folder.
-    pub fn file(folder: &Path, size: Bytes) -> Target {
-        Target::new(folder.join("beside"), size)
     }
 }
