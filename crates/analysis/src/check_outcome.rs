@@ -49,6 +49,11 @@ pub fn check_outcome(finding: &Finding, check: &CheckPlan, run: &Run) -> CheckOu
             Verdict::Worse | Verdict::NoDifference => Some(false),
             Verdict::NotSettled => None,
         }),
+        Expectation::Worsens(metric) => judge.figure(metric, |it| match it {
+            Verdict::Worse => Some(true),
+            Verdict::Better | Verdict::NoDifference => Some(false),
+            Verdict::NotSettled => None,
+        }),
         Expectation::Differs(metric) => judge.figure(metric, |it| match it {
             Verdict::Better | Verdict::Worse => Some(true),
             Verdict::NoDifference => Some(false),

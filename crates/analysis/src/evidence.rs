@@ -105,6 +105,8 @@ pub enum Evidence {
     IdleWhileWaiting {
         /// Percent of the time.
         percent: f64,
+        /// The cells are faster for it.
+        pays: bool,
     },
     /// How busy the members of an array were.
     MembersUneven {

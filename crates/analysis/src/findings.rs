@@ -179,6 +179,8 @@ pub enum Expectation {
     EvidenceStays,
     /// The figure improves.
     Improves(Metric),
+    /// The figure worsens.
+    Worsens(Metric),
     /// Throughput rises or the 99th percentile falls.
     ImprovesEither,
     /// The figure stays what it is.

@@ -1,7 +1,8 @@
-//! The scheduler holds the device idle while requests wait.
+//! The scheduler holds the device idle while requests wait: a loss, or, where the next request of the same client is
+//! near, a gain.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
-use crate::{Analysis, CellSummary, Metric};
+use super::{Change, Check, Evidence, Expectation, Found, counter};
+use crate::{Analysis, CellSummary, Metric, Verdict};
 
 /// Percent of the time, above which it costs what one would see.
 const IDLE: f64 = 10.0;
@@ -9,21 +10,56 @@ const IDLE: f64 = 10.0;
 const ASKED: f64 = 1.5;
 
 pub fn find(analysis: &Analysis) -> Option<Found> {
-    let mut cells = Vec::new();
-    let mut most: f64 = 0.0;
-    for summary in summaries(analysis) {
-        let Some(percent) = idle(summary).filter(|percent| *percent > IDLE) else { continue };
-        most = most.max(percent);
-        cells.push(summary.cell);
+    let mut costing = Vec::new();
+    let mut paying = Vec::new();
+    for group in &analysis.groups {
+        let baseline = held(&group.baseline);
+        let others: Vec<_> = group
+            .cells
+            .iter()
+            .map(|cell| (held(&cell.summary), cell.comparison(Metric::Throughput)))
+            .collect();
+        // What the baseline's idling does is seen in cells without it.
+        if let Some(percent) = baseline {
+            let without = |verdict| {
+                others
+                    .iter()
+                    .any(|(held, it)| held.is_none() && it.is_some_and(|it| it.verdict == verdict))
+            };
+            if without(Verdict::Better)
+                || !(without(Verdict::Worse) || without(Verdict::NoDifference))
+            {
+                costing.push((group.baseline.cell, percent));
+            } else if without(Verdict::Worse) {
+                paying.push((group.baseline.cell, percent));
+            }
+        }
+        for (cell, (held, comparison)) in group.cells.iter().zip(&others) {
+            let Some(percent) = *held else { continue };
+            let at = (cell.summary.cell, percent);
+            match comparison.filter(|_| baseline.is_none()).map(|it| it.verdict) {
+                Some(Verdict::Better) => paying.push(at),
+                Some(Verdict::NoDifference) => {}
+                Some(Verdict::Worse | Verdict::NotSettled) | None => costing.push(at),
+            }
+        }
     }
-    (!cells.is_empty()).then_some(Found {
-        cells,
-        evidence: Evidence::IdleWhileWaiting { percent: most },
-        check: Check {
-            change: Change::NoScheduler,
-            expect: Expectation::Improves(Metric::Throughput),
-        },
+    let pays = costing.is_empty();
+    let cells = if pays { paying } else { costing };
+    let percent = cells.iter().map(|(_, percent)| *percent).max_by(f64::total_cmp)?;
+    let throughput = Metric::Throughput;
+    let expect =
+        if pays { Expectation::Worsens(throughput) } else { Expectation::Improves(throughput) };
+    Some(Found {
+        cells: cells.into_iter().map(|(cell, _)| cell).collect(),
+        evidence: Evidence::IdleWhileWaiting { percent, pays },
+        check: Check { change: Change::NoScheduler, expect },
     })
+}
+
+/// How much of the time, where it is enough to be felt.
+fn held(summary: &CellSummary) -> Option<f64> {
+    idle(summary).filter(|percent| *percent > IDLE)
 }
 
 /// How much of the time. The model counts it; on an emulated device the model's load is sampled each

@@ -1,7 +1,7 @@
 //! Findings that counters show.
 
 use crate::runs::{cells, count, faster, raw, run, run_of, with};
-use analysis::{Analysis, Evidence, FindingKind, Layer, findings};
+use analysis::{Analysis, Evidence, Expectation, FindingKind, Layer, Metric, findings};
 use plan::{RawLevel, RawPlan};
 use record::{Caveat, ClientShare, Histogram, Run};
 use units::{Bytes, Nanos};
@@ -80,12 +80,32 @@ fn flush_bound() {
 #[test]
 fn held_idle() {
     let name = "sim.%idle_while_waiting";
-    assert_eq!(cells(&with("randread", name, 40.0), FindingKind::HeldIdle), [1]);
-    assert!(cells(&with("randread", name, 4.0), FindingKind::HeldIdle).is_empty());
+    let held = |here: f64, there: f64, times: f64| {
+        run("randread", move |cell, _, m| {
+            count(cell, m, &[(name, here)], &[(name, there)]);
+            faster(m, if cell == 1 { times } else { 1.0 });
+        })
+    };
+    let pays = |run: &Run| {
+        let found = findings(run, &Analysis::of(run));
+        let found = found.iter().find(|it| it.kind == FindingKind::HeldIdle).unwrap();
+        let pays = matches!(found.evidence, Evidence::IdleWhileWaiting { pays: true, .. });
+        let expect = if pays { Expectation::Worsens } else { Expectation::Improves };
+        assert_eq!(found.check.expect, expect(Metric::Throughput));
+        (pays, found.cells.clone())
+    };
+    assert_eq!(pays(&held(40.0, 0.0, 0.6)), (false, vec![1]));
+    assert_eq!(pays(&held(40.0, 0.0, 1.8)), (true, vec![1]), "sequential readers on one spindle");
+    assert_eq!(pays(&held(0.0, 40.0, 1.8)), (false, vec![0]), "the baseline's costs");
+    assert_eq!(pays(&held(0.0, 40.0, 0.6)), (true, vec![0]), "the baseline's pays");
+    assert_eq!(pays(&held(40.0, 30.0, 1.8)), (false, vec![0, 1]), "nothing to compare with");
+    assert!(cells(&held(4.0, 0.0, 0.6), FindingKind::HeldIdle).is_empty());
+    assert!(cells(&held(40.0, 0.0, 1.0), FindingKind::HeldIdle).is_empty(), "it costs nothing");
     let emulated = |depth: f64, in_flight: f64| {
         run("randread", move |cell, _, m| {
             let both = |depth, asked| [("emulate.depth", depth), ("device.aqu-sz", asked)];
             count(cell, m, &both(depth, in_flight), &both(1.0, 8.0));
+            faster(m, if cell == 1 { 0.6 } else { 1.0 });
         })
     };
     assert_eq!(cells(&emulated(0.5, 8.0), FindingKind::HeldIdle), [1]);

@@ -47,6 +47,10 @@ fn statement(kind: FindingKind, evidence: Evidence, cells: &str) -> String {
             "Under {cells}, the load generator itself was near its limit: a faster setting may not \
              have shown."
         ),
+        FindingKind::HeldIdle if idling_pays(evidence) => format!(
+            "Under {cells}, the device is idle while requests wait, and the cell is faster for it: the \
+             scheduler keeps the device for a client whose next request is near."
+        ),
         FindingKind::HeldIdle => format!(
             "Under {cells}, the device is idle while requests wait: the scheduler keeps it for a client \
              that has none queued."
@@ -202,7 +206,7 @@ fn evidence(evidence: Evidence) -> String {
             change(throughput),
             change(p99)
         ),
-        Evidence::IdleWhileWaiting { percent } => {
+        Evidence::IdleWhileWaiting { percent, .. } => {
             format!("idle for up to {percent:.0} % of the time with requests in the queue")
         }
         Evidence::MembersUneven { least, most } => {
@@ -257,6 +261,10 @@ fn evidence(evidence: Evidence) -> String {
     }
 }
 
+fn idling_pays(evidence: Evidence) -> bool {
+    matches!(evidence, Evidence::IdleWhileWaiting { pays: true, .. })
+}
+
 /// A figure as a sentence calls it.
 fn metric_name(metric: Metric) -> &'static str {
     match metric {
@@ -287,6 +295,9 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
         FindingKind::Generator => {
             "repeat with more --clients at a smaller --depths: if throughput rises, the generator was \
              the limit"
+        }
+        FindingKind::HeldIdle if idling_pays(evidence) => {
+            "repeat with the scheduler none (noop), or with its idling off: throughput must fall"
         }
         FindingKind::HeldIdle => {
             "repeat with the scheduler none (noop), or with its idling off: throughput must rise"
