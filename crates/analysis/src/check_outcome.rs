@@ -44,26 +44,12 @@ pub fn check_outcome(finding: &Finding, check: &CheckPlan, run: &Run) -> CheckOu
         Expectation::EvidenceVanishes => judge.evidence(check, false),
         Expectation::EvidenceStays => judge.evidence(check, true),
         Expectation::DifferenceVanishes => judge.difference_vanishes(),
-        Expectation::Improves(metric) => judge.figure(metric, |it| match it {
-            Verdict::Better => Some(true),
-            Verdict::Worse | Verdict::NoDifference => Some(false),
-            Verdict::NotSettled => None,
-        }),
-        Expectation::Worsens(metric) => judge.figure(metric, |it| match it {
-            Verdict::Worse => Some(true),
-            Verdict::Better | Verdict::NoDifference => Some(false),
-            Verdict::NotSettled => None,
-        }),
-        Expectation::Differs(metric) => judge.figure(metric, |it| match it {
-            Verdict::Better | Verdict::Worse => Some(true),
-            Verdict::NoDifference => Some(false),
-            Verdict::NotSettled => None,
-        }),
-        Expectation::NotWorse(metric) => judge.figure(metric, |it| match it {
-            Verdict::Better | Verdict::NoDifference => Some(true),
-            Verdict::Worse => Some(false),
-            Verdict::NotSettled => None,
-        }),
+        Expectation::Improves(metric) => judge.figure(metric, &[Verdict::Better]),
+        Expectation::Worsens(metric) => judge.figure(metric, &[Verdict::Worse]),
+        Expectation::Differs(metric) => judge.figure(metric, &[Verdict::Better, Verdict::Worse]),
+        Expectation::NotWorse(metric) => {
+            judge.figure(metric, &[Verdict::Better, Verdict::NoDifference])
+        }
         Expectation::ImprovesEither => judge.improves_either(),
         Expectation::Stays(metric) => match judge.comparison(1, metric) {
             Some(it) => stays((it.low, it.high)),
@@ -129,11 +115,12 @@ impl Judge<'_> {
         of_cell.find_map(|it| it.comparison(metric))
     }
 
-    fn figure(&self, metric: Metric, says: impl Fn(Verdict) -> Option<bool>) -> CheckOutcome {
-        match self.comparison(1, metric).map(|it| says(it.verdict)) {
-            Some(Some(true)) => CheckOutcome::Confirmed,
-            Some(Some(false)) => CheckOutcome::Refuted,
-            Some(None) => CheckOutcome::Open(CheckOpen::TooWide),
+    /// Confirmed by each of the `right` verdicts on the first cell, and refuted by the others that are settled.
+    fn figure(&self, metric: Metric, right: &[Verdict]) -> CheckOutcome {
+        match self.comparison(1, metric).map(|it| it.verdict) {
+            Some(Verdict::NotSettled) => CheckOutcome::Open(CheckOpen::TooWide),
+            Some(verdict) if right.contains(&verdict) => CheckOutcome::Confirmed,
+            Some(_) => CheckOutcome::Refuted,
             None => CheckOutcome::Open(CheckOpen::NotMeasured),
         }
     }
