@@ -2,7 +2,7 @@
 //! near, a gain.
 
 use super::{Change, Check, Evidence, Expectation, Found, counter};
-use crate::{Analysis, CellSummary, Metric, Verdict};
+use crate::{Analysis, CellSummary, ComparedCell, Metric, Verdict};
 
 /// Percent of the time, above which it costs what one would see.
 const IDLE: f64 = 10.0;
@@ -13,31 +13,26 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
     let mut costing = Vec::new();
     let mut paying = Vec::new();
     for group in &analysis.groups {
+        let verdict =
+            |cell: &ComparedCell| cell.comparison(Metric::Throughput).map(|it| it.verdict);
         let baseline = held(&group.baseline);
-        let others: Vec<_> = group
-            .cells
-            .iter()
-            .map(|cell| (held(&cell.summary), cell.comparison(Metric::Throughput)))
-            .collect();
-        // What the baseline's idling does is seen in cells without it.
         if let Some(percent) = baseline {
-            let without = |verdict| {
-                others
-                    .iter()
-                    .any(|(held, it)| held.is_none() && it.is_some_and(|it| it.verdict == verdict))
-            };
-            if without(Verdict::Better)
-                || !(without(Verdict::Worse) || without(Verdict::NoDifference))
-            {
-                costing.push((group.baseline.cell, percent));
-            } else if without(Verdict::Worse) {
-                paying.push((group.baseline.cell, percent));
+            // The cells that do not hold the device tell what the baseline's idling does.
+            let idle_free = group.cells.iter().filter(|cell| held(&cell.summary).is_none());
+            let verdicts: Vec<_> = idle_free.filter_map(verdict).collect();
+            let at = (group.baseline.cell, percent);
+            if verdicts.contains(&Verdict::Better) {
+                costing.push(at);
+            } else if verdicts.contains(&Verdict::Worse) {
+                paying.push(at);
+            } else if !verdicts.contains(&Verdict::NoDifference) {
+                costing.push(at);
             }
         }
-        for (cell, (held, comparison)) in group.cells.iter().zip(&others) {
-            let Some(percent) = *held else { continue };
+        for cell in &group.cells {
+            let Some(percent) = held(&cell.summary) else { continue };
             let at = (cell.summary.cell, percent);
-            match comparison.filter(|_| baseline.is_none()).map(|it| it.verdict) {
+            match verdict(cell).filter(|_| baseline.is_none()) {
                 Some(Verdict::Better) => paying.push(at),
                 Some(Verdict::NoDifference) => {}
                 Some(Verdict::Worse | Verdict::NotSettled) | None => costing.push(at),

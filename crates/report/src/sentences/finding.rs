@@ -48,8 +48,8 @@ fn statement(kind: FindingKind, evidence: Evidence, cells: &str) -> String {
              have shown."
         ),
         FindingKind::HeldIdle if idling_pays(evidence) => format!(
-            "Under {cells}, the device is idle while requests wait, and the cell is faster for it: the \
-             scheduler keeps the device for a client whose next request is near."
+            "Under {cells}, the device is idle while requests wait, and throughput is higher for it: \
+             the scheduler keeps the device for a client whose next request is near."
         ),
         FindingKind::HeldIdle => format!(
             "Under {cells}, the device is idle while requests wait: the scheduler keeps it for a client \
