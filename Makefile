@@ -93,7 +93,7 @@ nightly: packages
 site:
 	@tools/site
 
-# All schedulers of this kernel on an emulated disk, in about three minutes.
+# All schedulers of this kernel on an emulated disk, in under four minutes.
 demo: build
 	@tools/demo
 
