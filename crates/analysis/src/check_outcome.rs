@@ -1,7 +1,7 @@
 //! What the trials of a check say of a finding.
 
 use crate::{
-    Analysis, CheckPlan, Comparison, Estimate, Expectation, Finding, FindingKind, Layout, Metric,
+    Analysis, CheckPlan, Comparison, Estimate, Evidence, Expectation, Finding, FindingKind, Layout, Metric,
     Verdict, findings, findings::unsteady,
 };
 use record::Run;
@@ -47,9 +47,7 @@ pub fn check_outcome(finding: &Finding, check: &CheckPlan, run: &Run) -> CheckOu
         Expectation::Improves(metric) => judge.figure(metric, &[Verdict::Better]),
         Expectation::Worsens(metric) => judge.figure(metric, &[Verdict::Worse]),
         Expectation::Differs(metric) => judge.figure(metric, &[Verdict::Better, Verdict::Worse]),
-        Expectation::NotWorse(metric) => {
-            judge.figure(metric, &[Verdict::Better, Verdict::NoDifference])
-        }
+        Expectation::LossVanishes(metric) => judge.loss_vanishes(metric, finding.evidence),
         Expectation::ImprovesEither => judge.improves_either(),
         Expectation::Stays(metric) => match judge.comparison(1, metric) {
             Some(it) => stays((it.low, it.high)),
@@ -80,6 +78,19 @@ fn stays((least, most): (f64, f64)) -> CheckOutcome {
     if least >= low && most <= high {
         CheckOutcome::Confirmed
     } else if most < low || least > high {
+        CheckOutcome::Refuted
+    } else {
+        CheckOutcome::Open(CheckOpen::TooWide)
+    }
+}
+
+/// What is left of a difference, as a share of its logarithm: below zero where it is the other way round.
+fn left(before: f64, after: &Comparison) -> CheckOutcome {
+    let before = before.ln();
+    let (one, other) = (after.low.ln() / before, after.high.ln() / before);
+    if after.verdict == Verdict::NoDifference || one.max(other) < LEFT {
+        CheckOutcome::Confirmed
+    } else if one.min(other) > LEFT {
         CheckOutcome::Refuted
     } else {
         CheckOutcome::Open(CheckOpen::TooWide)
@@ -154,15 +165,13 @@ impl Judge<'_> {
             return CheckOutcome::Open(CheckOpen::NotShownAgain);
         };
         let Some(after) = comparison(3) else { return CheckOutcome::Open(CheckOpen::NotMeasured) };
-        // What is left of it, as a share: below zero where it is the other way round.
-        let before = before.ratio.ln();
-        let (one, other) = (after.low.ln() / before, after.high.ln() / before);
-        if after.verdict == Verdict::NoDifference || one.max(other) < LEFT {
-            CheckOutcome::Confirmed
-        } else if one.min(other) > LEFT {
-            CheckOutcome::Refuted
-        } else {
-            CheckOutcome::Open(CheckOpen::TooWide)
+        left(before.ratio, after)
+    }
+
+    fn loss_vanishes(&self, metric: Metric, evidence: Evidence) -> CheckOutcome {
+        match (self.comparison(1, metric), evidence) {
+            (Some(after), Evidence::Traded { p99, .. }) => left(p99, after),
+            _ => CheckOutcome::Open(CheckOpen::NotMeasured),
         }
     }
 }

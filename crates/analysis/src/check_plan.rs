@@ -35,7 +35,7 @@ pub enum Layout {
     Difference,
     /// 0: baseline and 1: cell, both changed.
     BothChanged,
-    /// 0: the cell; 1: one that is compared with it, if there is one; both changed.
+    /// 0: the cell; 1, for what a run shows in its course: one that is compared with it, if there is one; both changed.
     OfBaseline,
 }
 
@@ -90,7 +90,8 @@ pub fn check_plan(run: &Run, finding: &Finding) -> Result<CheckPlan, NotCheckabl
             let warmup = plan.timing.warmup.max(Nanos::from_millis(500));
             plan.timing.warmup = warmup * u64::from(TIMES);
         }
-        Change::LongerTrials => {
+        // The tail needs the operations of longer trials.
+        Change::LongerTrials | Change::SameRate => {
             let measure = plan.timing.measure.time().ok_or(NotCheckable::Trace)?;
             plan.timing.measure = TrialLength::Time(measure * u64::from(TIMES));
         }
@@ -128,8 +129,10 @@ pub fn check_plan(run: &Run, finding: &Finding) -> Result<CheckPlan, NotCheckabl
         }
         Layout::OfBaseline => {
             add(of.changed(change, this)?, None);
-            if let Some(partner) = run.plan.cells.iter().find(|it| it.baseline == Some(cell)) {
-                add(of.changed(change, partner)?, Some(0));
+            // The course of a run shows with both; that of a trial needs no other cell.
+            let compared = run.plan.cells.iter().find(|it| it.baseline == Some(cell));
+            if let Some(other) = compared.filter(|_| change == Change::LongerWarmup) {
+                add(of.changed(change, other)?, Some(0));
             }
             0
         }

@@ -29,7 +29,7 @@ mod unexplained;
 pub(crate) mod unsteady;
 mod writeback_throttled;
 
-use crate::{Analysis, CellSummary, Evidence, Layer, Metric};
+use crate::{Analysis, CellSummary, ComparedCell, Evidence, Layer, Metric, Verdict};
 use counters::Counter;
 use plan::{Factor, Mechanism};
 use record::{Run, WorldKind};
@@ -189,10 +189,28 @@ pub enum Expectation {
     StaysInTrials,
     /// The figure differs, in either direction.
     Differs(Metric),
-    /// The figure of the cell is not worse than that of its baseline, both changed.
-    NotWorse(Metric),
+    /// At least half of what the figure of the cell was worse than that of its baseline vanishes, on a logarithmic scale.
+    LossVanishes(Metric),
     /// At least half of the difference between cell and baseline vanishes, on a logarithmic scale.
     DifferenceVanishes,
+}
+
+impl Expectation {
+    /// The figures that it speaks of.
+    pub fn metrics(self) -> Vec<Metric> {
+        match self {
+            Expectation::Improves(metric)
+            | Expectation::Worsens(metric)
+            | Expectation::Stays(metric)
+            | Expectation::Differs(metric)
+            | Expectation::LossVanishes(metric) => vec![metric],
+            Expectation::ImprovesEither => vec![Metric::Throughput, Metric::P99],
+            Expectation::StaysInTrials | Expectation::DifferenceVanishes => {
+                vec![Metric::Throughput]
+            }
+            Expectation::EvidenceVanishes | Expectation::EvidenceStays => Vec::new(),
+        }
+    }
 }
 
 /// What one detection found.
@@ -297,6 +315,49 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     analysis.groups.iter().flat_map(|group| {
         std::iter::once(&group.baseline).chain(group.cells.iter().map(|cell| &cell.summary))
     })
+}
+
+/// Cells in which a cause shows, with its figure, by what it does to their throughput.
+struct Felt {
+    /// They lose by it, or it is not settled.
+    costing: Vec<(usize, f64)>,
+    /// They gain.
+    paying: Vec<(usize, f64)>,
+}
+
+impl Felt {
+    /// `shows` gives the figure of a cell in which the cause shows. Such a cell is held against one without it: as fast as
+    /// that, it neither loses nor gains. Where none is without it, nothing acquits it.
+    fn of(analysis: &Analysis, shows: impl Fn(&CellSummary) -> Option<f64>) -> Self {
+        let mut felt = Felt { costing: Vec::new(), paying: Vec::new() };
+        for group in &analysis.groups {
+            let verdict =
+                |cell: &ComparedCell| cell.comparison(Metric::Throughput).map(|it| it.verdict);
+            let baseline = shows(&group.baseline);
+            if let Some(figure) = baseline {
+                let without = group.cells.iter().filter(|cell| shows(&cell.summary).is_none());
+                let verdicts: Vec<_> = without.filter_map(verdict).collect();
+                let at = (group.baseline.cell, figure);
+                if verdicts.contains(&Verdict::Better) {
+                    felt.costing.push(at);
+                } else if verdicts.contains(&Verdict::Worse) {
+                    felt.paying.push(at);
+                } else if !verdicts.contains(&Verdict::NoDifference) {
+                    felt.costing.push(at);
+                }
+            }
+            for cell in &group.cells {
+                let Some(figure) = shows(&cell.summary) else { continue };
+                let at = (cell.summary.cell, figure);
+                match verdict(cell).filter(|_| baseline.is_none()) {
+                    Some(Verdict::Better) => felt.paying.push(at),
+                    Some(Verdict::NoDifference) => {}
+                    Some(Verdict::Worse | Verdict::NotSettled) | None => felt.costing.push(at),
+                }
+            }
+        }
+        felt
+    }
 }
 
 /// What a cell's clients do, where they are jobs on blocks with nothing beside them: what others ask of

@@ -2,9 +2,9 @@
 
 use crate::{
     sentences,
-    words::{change, wrap},
+    words::{change, metric_name, wrap},
 };
-use analysis::{Analysis, CheckOpen, CheckOutcome, Finding, Metric};
+use analysis::{Analysis, CheckOpen, CheckOutcome, ComparedCell, Expectation, Finding, Metric};
 use plan::Plan;
 use record::Run;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ pub fn checked(run: &Run, finding: &Finding, checked: &Checked, width: usize) ->
             2,
         ),
         Checked::Run { outcome, run, file } => {
-            line(&format!("{}.", seen(run)), 2);
+            line(&format!("{}.", seen(run, finding.check.expect)), 2);
             if let CheckOutcome::Open(why) = outcome {
                 line(&format!("Open: {}.", open(*why)), 2);
             }
@@ -119,8 +119,9 @@ fn cells(plan: &Plan) -> String {
     labels.join("; ")
 }
 
-/// The throughput of all cells, and each one's difference from what it is compared with.
-fn seen(run: &Run) -> String {
+/// The throughput of all cells, and each one's difference from what it is compared with, also in another figure that the
+/// check speaks of.
+fn seen(run: &Run, expect: Expectation) -> String {
     let analysis = Analysis::of(run);
     let figure = |cell: usize| {
         let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
@@ -129,9 +130,15 @@ fn seen(run: &Run) -> String {
         rates.iter().sum::<f64>() / rates.len().max(1) as f64
     };
     let compared = analysis.groups.iter().flat_map(|group| &group.cells);
-    let changes: Vec<(usize, String)> = compared
-        .filter_map(|it| Some((it.summary.cell, change(it.comparison(Metric::Throughput)?))))
-        .collect();
+    let changes = |it: &ComparedCell| {
+        let mut all = vec![change(it.comparison(Metric::Throughput)?)];
+        for metric in expect.metrics().into_iter().filter(|it| *it != Metric::Throughput) {
+            all.push(format!("{} {}", metric_name(metric), change(it.comparison(metric)?)));
+        }
+        Some(all.join(", "))
+    };
+    let changes: Vec<(usize, String)> =
+        compared.filter_map(|it| Some((it.summary.cell, changes(it)?))).collect();
     let one = |(place, cell): (usize, &plan::Cell)| {
         let label = cell.label(&run.plan.factors);
         let rate = crate::words::count(figure(place));

@@ -1,6 +1,6 @@
 //! Some of an array's drives have nothing to do while others are busy.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
+use super::{Change, Check, Evidence, Expectation, Felt, Found, counter, summaries};
 use crate::{Analysis, CellSummary, Metric, Verdict};
 
 /// A drive that is busy for less than this share of the busiest one's time is cold.
@@ -21,10 +21,15 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
             worst = Some((share, evidence));
         }
     };
+    let uneven = |summary: &CellSummary| {
+        members(summary).filter(|(least, most)| *most > BUSY && *least < most * SHARE)
+    };
+    let costing = Felt::of(analysis, |it| uneven(it).map(|(least, most)| least / most)).costing;
     for summary in summaries(analysis) {
-        if let Some((least, most)) =
-            members(summary).filter(|(least, most)| *most > BUSY && *least < most * SHARE)
-        {
+        if !costing.iter().any(|(cell, _)| *cell == summary.cell) {
+            continue;
+        }
+        if let Some((least, most)) = uneven(summary) {
             take(summary.cell, least / most, Evidence::MembersUneven { least, most });
         }
     }

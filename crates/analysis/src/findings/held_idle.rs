@@ -1,8 +1,8 @@
 //! The scheduler holds the device idle while requests wait: a loss, or, where the next request of the same client is
 //! near, a gain.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter};
-use crate::{Analysis, CellSummary, ComparedCell, Metric, Verdict};
+use super::{Change, Check, Evidence, Expectation, Felt, Found, counter};
+use crate::{Analysis, CellSummary, Metric};
 
 /// Percent of the time, above which it costs what one would see.
 const IDLE: f64 = 10.0;
@@ -10,35 +10,7 @@ const IDLE: f64 = 10.0;
 const ASKED: f64 = 1.5;
 
 pub fn find(analysis: &Analysis) -> Option<Found> {
-    let mut costing = Vec::new();
-    let mut paying = Vec::new();
-    for group in &analysis.groups {
-        let verdict =
-            |cell: &ComparedCell| cell.comparison(Metric::Throughput).map(|it| it.verdict);
-        let baseline = held(&group.baseline);
-        if let Some(percent) = baseline {
-            // The cells that do not hold the device tell what the baseline's idling does.
-            let idle_free = group.cells.iter().filter(|cell| held(&cell.summary).is_none());
-            let verdicts: Vec<_> = idle_free.filter_map(verdict).collect();
-            let at = (group.baseline.cell, percent);
-            if verdicts.contains(&Verdict::Better) {
-                costing.push(at);
-            } else if verdicts.contains(&Verdict::Worse) {
-                paying.push(at);
-            } else if !verdicts.contains(&Verdict::NoDifference) {
-                costing.push(at);
-            }
-        }
-        for cell in &group.cells {
-            let Some(percent) = held(&cell.summary) else { continue };
-            let at = (cell.summary.cell, percent);
-            match verdict(cell).filter(|_| baseline.is_none()) {
-                Some(Verdict::Better) => paying.push(at),
-                Some(Verdict::NoDifference) => {}
-                Some(Verdict::Worse | Verdict::NotSettled) | None => costing.push(at),
-            }
-        }
-    }
+    let Felt { costing, paying } = Felt::of(analysis, held);
     let pays = costing.is_empty();
     let cells = if pays { paying } else { costing };
     let percent = cells.iter().map(|(_, percent)| *percent).max_by(f64::total_cmp)?;

@@ -54,15 +54,18 @@ fn cold_drives() {
     assert!(cells(&busy(3.4, 0.5), FindingKind::ColdDrives).is_empty());
     assert_eq!(cells(&busy(16.0, 2.0), FindingKind::ColdDrives), [0], "the baseline's are cold");
     assert!(cells(&busy(1.2, 2.0), FindingKind::ColdDrives).is_empty(), "faster with fewer");
-    let members = |a: f64, b: f64| {
+    let members = |a: f64, b: f64, times: f64| {
         run("randwrite", move |cell, _, m| {
             let names = ["device.sda.%util", "device.sdb.%util"];
             count(cell, m, &[(names[0], a), (names[1], b)], &[(names[0], 80.0), (names[1], 80.0)]);
+            faster(m, if cell == 1 { times } else { 1.0 });
         })
     };
-    assert_eq!(cells(&members(90.0, 20.0), FindingKind::ColdDrives), [1]);
-    assert!(cells(&members(90.0, 70.0), FindingKind::ColdDrives).is_empty());
-    assert!(cells(&members(10.0, 1.0), FindingKind::ColdDrives).is_empty(), "none has much to do");
+    assert_eq!(cells(&members(90.0, 20.0, 0.6), FindingKind::ColdDrives), [1]);
+    assert!(cells(&members(90.0, 20.0, 1.0), FindingKind::ColdDrives).is_empty(), "no slower");
+    assert!(cells(&members(90.0, 20.0, 1.6), FindingKind::ColdDrives).is_empty(), "faster so");
+    assert!(cells(&members(90.0, 70.0, 0.6), FindingKind::ColdDrives).is_empty());
+    assert!(cells(&members(10.0, 1.0, 0.6), FindingKind::ColdDrives).is_empty(), "not busy");
 }
 
 #[test]

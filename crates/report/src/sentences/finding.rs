@@ -307,8 +307,8 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
              as blocks"
         }
         FindingKind::LatencyTrade => {
-            "offer both the same rate (--rates) below what either can do: the 99th percentile must not \
-             be worse"
+            "offer both the same rate (--rates) below what either can do: most of what the 99th \
+             percentile was worse must vanish"
         }
         FindingKind::Merging => {
             "repeat with merging off (queue/nomerges = 2) in both: most of the difference must vanish"
