@@ -1,6 +1,7 @@
 //! The scheduler holds the device idle while requests wait: a loss, or, where the next request of the same client is
 //! near, a gain.
 
+use super::flush_bound;
 use super::{Change, Check, Evidence, Expectation, Felt, Found, counter};
 use crate::{Analysis, CellSummary, Metric};
 
@@ -30,12 +31,13 @@ fn held(summary: &CellSummary) -> Option<f64> {
 }
 
 /// How much of the time. The model counts it; on an emulated device the model's load is sampled each
-/// second, beside what Linux says is in flight.
+/// second, beside what Linux says is in flight: flushes too, which wait for each other and not for the scheduler.
 fn idle(summary: &CellSummary) -> Option<f64> {
     if let Some(percent) = counter(summary, &counters::SIM_IDLE_WHILE_WAITING) {
         return Some(percent);
     }
     let at_device = counter(summary, &counters::EMULATE_DEPTH)?;
-    let asked = counter(summary, &counters::DEVICE_AQU_SZ)?;
+    let flushes = flush_bound::flushes_in_flight(summary).unwrap_or_default();
+    let asked = counter(summary, &counters::DEVICE_AQU_SZ)? - flushes;
     (asked > ASKED).then(|| 100.0 * (1.0 - at_device).max(0.0))
 }

@@ -1,6 +1,6 @@
 //! More was outstanding than the queue has requests.
 
-use super::{Change, Check, Evidence, Expectation, Found, counter, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, summaries};
 use crate::{Analysis, CellSummary};
 use plan::Factor;
 use record::Run;
@@ -49,7 +49,9 @@ fn waits(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
         let share = asleep_ms / mean.max(f64::MIN_POSITIVE);
         return Some((share, Evidence::WaitedForRequest { share: share.min(1.0) }));
     }
-    let punted = counter(summary, &counters::URING_PUNTED).map(|punted| {
+    // What is buffered goes to the workers for other reasons.
+    let direct = lone_job(run, summary).filter(|job| job.sync.direct);
+    let punted = direct.and(counter(summary, &counters::URING_PUNTED)).map(|punted| {
         let share = punted / summary.bytes_per_second.max(1.0);
         (share, Evidence::Punted { share: share.min(1.0) })
     });

@@ -113,6 +113,13 @@ fn held_idle() {
     };
     assert_eq!(cells(&emulated(0.5, 8.0), FindingKind::HeldIdle), [1]);
     assert!(cells(&emulated(0.5, 0.6), FindingKind::HeldIdle).is_empty(), "nobody asks");
+    let flushing = run("randwrite", |cell, _, m| {
+        let names = ["emulate.depth", "device.aqu-sz", "device.f/s", "device.f_await"];
+        let waits: Vec<_> = names.into_iter().zip([0.5, 2.0, 75.0, 13.0]).collect();
+        count(cell, m, &waits, &[("emulate.depth", 1.0), ("device.aqu-sz", 8.0)]);
+        faster(m, if cell == 1 { 0.6 } else { 1.0 });
+    });
+    assert!(cells(&flushing, FindingKind::HeldIdle).is_empty(), "flushes wait for each other");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod runs;
 
 use analysis::FindingKind;
 use record::{Outcome, SharePermille};
-use runs::{cells, count, run, with};
+use runs::{cells, count, raw, run, run_of, with};
 use units::Nanos;
 
 #[test]
@@ -80,6 +80,10 @@ fn no_free_request() {
     let name = "uring.punted/s";
     assert_eq!(cells(&with("randwrite", name, 1e5), FindingKind::NoFreeRequest), [1]);
     assert!(cells(&with("randwrite", name, 2e4), FindingKind::NoFreeRequest).is_empty());
+    let mut buffered = raw("randwrite");
+    buffered.job.sync = Some("fdatasync".parse().unwrap());
+    let run = run_of(buffered, 5, |cell, _, m| count(cell, m, &[(name, 4e6)], &[(name, 4e6)]));
+    assert!(cells(&run, FindingKind::NoFreeRequest).is_empty(), "the page cache is why");
 }
 
 #[test]
