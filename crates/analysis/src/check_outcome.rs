@@ -1,8 +1,8 @@
 //! What the trials of a check say of a finding.
 
 use crate::{
-    Analysis, CheckPlan, Comparison, Estimate, Evidence, Expectation, Finding, FindingKind, Layout, Metric,
-    Verdict, findings, findings::unsteady,
+    Analysis, CheckPlan, Comparison, Estimate, Evidence, Expectation, Finding, FindingKind, Layout,
+    Metric, Verdict, findings, findings::unsteady,
 };
 use record::Run;
 use serde::Serialize;

@@ -273,7 +273,7 @@ impl FindingKind {
             FindingKind::Drift => drift::find(run, analysis),
             FindingKind::FlushBound => flush_bound::find(analysis),
             FindingKind::Generator => generator::find(run, analysis),
-            FindingKind::HeldIdle => held_idle::find(analysis),
+            FindingKind::HeldIdle => held_idle::find(run, analysis),
             FindingKind::LargerRequests => larger_requests::find(run, analysis),
             FindingKind::LatencyTrade => latency_trade::find(analysis),
             FindingKind::Merging => merging::find(analysis),

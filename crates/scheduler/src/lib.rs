@@ -91,6 +91,18 @@ impl SchedulerKind {
         self.spec().name
     }
 
+    /// Whether it holds the device for a process that has nothing queued while others wait.
+    pub const fn idles(self) -> bool {
+        match self {
+            SchedulerKind::Anticipatory | SchedulerKind::Cfq | SchedulerKind::Bfq => true,
+            SchedulerKind::Noop
+            | SchedulerKind::Deadline
+            | SchedulerKind::None
+            | SchedulerKind::MqDeadline
+            | SchedulerKind::Kyber => false,
+        }
+    }
+
     /// Whether a kernel has it, on devices that go through this block layer.
     pub fn is_in(self, generation: Generation, version: KernelVersion) -> bool {
         self.spec().generation == generation && self.spec().versions.contain(version)

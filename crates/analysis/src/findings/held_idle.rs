@@ -4,14 +4,17 @@
 use super::flush_bound;
 use super::{Change, Check, Evidence, Expectation, Felt, Found, counter};
 use crate::{Analysis, CellSummary, Metric};
+use plan::Factor;
+use record::Run;
+use scheduler::SchedulerKind;
 
 /// Percent of the time, above which it costs what one would see.
 const IDLE: f64 = 10.0;
 /// Requests in flight at the block layer: with fewer, the device is idle because nobody asks.
 const ASKED: f64 = 1.5;
 
-pub fn find(analysis: &Analysis) -> Option<Found> {
-    let Felt { costing, paying } = Felt::of(analysis, held);
+pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
+    let Felt { costing, paying } = Felt::of(analysis, |summary| held(run, summary));
     let pays = costing.is_empty();
     let cells = if pays { paying } else { costing };
     let percent = cells.iter().map(|(_, percent)| *percent).max_by(f64::total_cmp)?;
@@ -26,18 +29,23 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
 }
 
 /// How much of the time, where it is enough to be felt.
-fn held(summary: &CellSummary) -> Option<f64> {
-    idle(summary).filter(|percent| *percent > IDLE)
+fn held(run: &Run, summary: &CellSummary) -> Option<f64> {
+    idle(run, summary).filter(|percent| *percent > IDLE)
 }
 
 /// How much of the time. The model counts it; on an emulated device the model's load is sampled each
-/// second, beside what Linux says is in flight: flushes too, which wait for each other and not for the scheduler.
-fn idle(summary: &CellSummary) -> Option<f64> {
+/// second, beside what Linux says is in flight: flushes too, which wait for each other and not for the scheduler, and
+/// what is on the way to the model, so that only a scheduler that idles is taken for the cause.
+fn idle(run: &Run, summary: &CellSummary) -> Option<f64> {
     if let Some(percent) = counter(summary, &counters::SIM_IDLE_WHILE_WAITING) {
         return Some(percent);
     }
+    let level = run.plan.cells[summary.cell].level(&Factor::Scheduler);
+    let name = level.map(|level| level.0.as_str()).or_else(|| run.environment.setting("scheduler"));
+    // One that is not known may idle.
+    let idles = name.and_then(|name| name.parse().ok()).is_none_or(SchedulerKind::idles);
     let at_device = counter(summary, &counters::EMULATE_DEPTH)?;
     let flushes = flush_bound::flushes_in_flight(summary).unwrap_or_default();
     let asked = counter(summary, &counters::DEVICE_AQU_SZ)? - flushes;
-    (asked > ASKED).then(|| 100.0 * (1.0 - at_device).max(0.0))
+    (idles && asked > ASKED).then(|| 100.0 * (1.0 - at_device).max(0.0))
 }

@@ -75,9 +75,9 @@ fn full(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
     if settings.iter().any(|(name, _)| name.ends_with(":nr_requests")) {
         return None;
     }
-    let found = settings.iter().find(|(name, _)| name == "nr_requests");
+    let found = run.environment.setting("nr_requests");
     let level = cell.level(&Factor::NrRequests).map(|level| level.0.as_str());
-    let requests: u32 = level.or(found.map(|(_, value)| value.as_str()))?.parse().ok()?;
+    let requests: u32 = level.or(found)?.parse().ok()?;
     let in_flight = counter(summary, &counters::DEVICE_AQU_SZ)?;
     // A device with several queues has as many in each, and more in flight than that.
     let taken = in_flight / f64::from(requests);
