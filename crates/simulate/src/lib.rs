@@ -31,6 +31,8 @@ pub use database::{Database, DatabaseError, Insert};
 pub use replay::ReplaySpec;
 pub use simulation::{Progress, Simulated, run, run_striped};
 pub use spec::{DEFAULT_TURNAROUND, MIN_PAGE_CACHE, SimulateError, Spec};
-pub use stack::{DEFAULT_PAGE_CACHE, DEFAULT_READ_AHEAD, JOURNAL, Stack, refuse_filesystem};
+pub use stack::{
+    DEFAULT_PAGE_CACHE, DEFAULT_READ_AHEAD, Interleaved, JOURNAL, Stack, refuse_filesystem,
+};
 pub use transport::{CHANCES, Chance, Transport, TransportDelay};
 pub use volume::Striping;

@@ -1,5 +1,6 @@
 //! What is between clients and block layer: the page cache and a filesystem.
 
+use crate::cache::PAGE_SECTORS;
 use blocklayer::Kernel;
 use plan::{Filesystem, FilesystemKind, Mechanism, Refusal, Without};
 use units::{Bytes, Nanos, Sectors};
@@ -21,6 +22,8 @@ pub struct Stack {
     pub wbt: Nanos,
     /// The filesystem; None: the raw device.
     pub filesystem: Option<Filesystem>,
+    /// How the blocks of its files lie; None: each file in one piece, one behind the other.
+    pub interleaved: Option<Interleaved>,
     /// What is switched off.
     pub without: Without,
 }
@@ -33,7 +36,57 @@ impl Default for Stack {
             read_ahead: DEFAULT_READ_AHEAD,
             wbt: Nanos::ZERO,
             filesystem: None,
+            interleaved: None,
             without: Without::default(),
+        }
+    }
+}
+
+/// Files that were written at the same time: pieces of them take turns on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interleaved {
+    files: u64,
+    /// Of each file, in sectors.
+    share: u64,
+    piece: u64,
+}
+
+impl Interleaved {
+    /// `files` of equal size in a span, in pieces of `piece`, at least a page and at most a file; None if there is nothing
+    /// to interleave.
+    pub fn new(files: u64, span: Sectors, piece: Bytes) -> Option<Self> {
+        let page = PAGE_SECTORS;
+        let share = span.0 / files.max(1) / page * page;
+        let piece = piece.sectors().0 / page * page;
+        (files > 1 && piece > 0 && piece <= share).then_some(Interleaved { files, share, piece })
+    }
+
+    /// Sectors of each file that lie in whole pieces; what is left of all lies behind them.
+    fn whole(&self) -> u64 {
+        self.share / self.piece * self.piece
+    }
+
+    /// Where a sector lies, of the files one behind the other.
+    #[inline]
+    pub(crate) fn sector(&self, sector: u64) -> u64 {
+        let (file, at) = (sector / self.share, sector % self.share);
+        let whole = self.whole();
+        if file >= self.files {
+            sector
+        } else if at < whole {
+            (at / self.piece * self.files + file) * self.piece + at % self.piece
+        } else {
+            self.files * whole + file * (self.share - whole) + at - whole
+        }
+    }
+
+    /// How many sectors from there lie together.
+    pub(crate) fn together(&self, sector: u64) -> u64 {
+        let (file, at) = (sector / self.share, sector % self.share);
+        match (file >= self.files, at < self.whole()) {
+            (true, _) => u64::MAX,
+            (false, true) => self.piece - at % self.piece,
+            (false, false) => self.share - at,
         }
     }
 }
@@ -152,6 +205,26 @@ pub fn refuse_filesystem(filesystem: &Filesystem) -> Option<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interleaved_files_have_each_sector_once() {
+        // Three files of 32 sectors in pieces of 24, and a rest of 4 that belongs to none.
+        let files = Interleaved::new(3, Sectors(100), Bytes(24 * 512)).unwrap();
+        let mut places: Vec<u64> = (0..100).map(|sector| files.sector(sector)).collect();
+        assert_eq!((places[0], places[24], places[32], places[95]), (0, 72, 24, 95));
+        for sector in 0..100_u64 {
+            let together = files.together(sector).min(100 - sector);
+            let last = (sector + together - 1) as usize;
+            assert_eq!(places[last], places[sector as usize] + together - 1, "{sector}");
+        }
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..100));
+        assert_eq!(
+            Interleaved::new(1, Sectors(100), Bytes(4096)),
+            None,
+            "nothing to take turns with"
+        );
+    }
 
     fn rules(filesystem: &str, kernel: Kernel) -> Rules {
         let stack = Stack { filesystem: Some(filesystem.parse().unwrap()), ..Stack::default() };

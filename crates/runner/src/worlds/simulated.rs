@@ -16,8 +16,8 @@ use plan::{Cell, Factor, Intention, Level, Mechanism, Offer, Plan, Refusal, Size
 use record::{Caveat, Environment, Measurement, TrialId, WorldKind};
 use scheduler::SchedulerKind;
 use simulate::{
-    Chance, DEFAULT_PAGE_CACHE, DEFAULT_READ_AHEAD, Database, JOURNAL, MIN_PAGE_CACHE, Progress,
-    SimulateError, Spec, Stack, Striping, Transport, TransportDelay, refuse_filesystem,
+    Chance, DEFAULT_PAGE_CACHE, DEFAULT_READ_AHEAD, Database, Interleaved, JOURNAL, MIN_PAGE_CACHE,
+    Progress, SimulateError, Spec, Stack, Striping, Transport, TransportDelay, refuse_filesystem,
     run_striped,
 };
 use std::{
@@ -27,7 +27,7 @@ use std::{
 };
 use target::chance_text;
 use units::{Bytes, Nanos, Sectors};
-use workload::{Live, Phase};
+use workload::{Live, Order, Phase};
 
 /// A device that takes more commands than this at once is taken for one with several hardware
 /// queues: no SCSI or SATA queue is so deep.
@@ -223,8 +223,37 @@ impl SimulatedWorld {
             page_cache: plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE),
             read_ahead: Bytes::from_kib(queue.read_ahead_kib),
             wbt: Nanos::from_micros(queue.wbt_usec),
+            interleaved: self.interleaved(plan, cell, filesystem.is_some())?,
             filesystem,
             without: queue.without.clone(),
+        })
+    }
+
+    /// How the clients' files lie.
+    fn interleaved(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        has_files: bool,
+    ) -> Result<Option<Interleaved>, workload::WordError> {
+        let Some(piece) = self.target.interleaved else { return Ok(None) };
+        let (workload, _) = plan.workload_of(cell)?;
+        if !has_files || workload.database.is_some() {
+            return Err(workload::WordError::new(format!(
+                "interleaved={piece} is about the clients' files: it takes a filesystem (--filesystems xfs) and no database"
+            )));
+        }
+        let streams = match workload.job.pattern.order {
+            Order::Sequential { streams } => streams,
+            Order::Random => 1,
+        };
+        let files = u64::from(workload.job.clients) * u64::from(streams);
+        Interleaved::new(files, plan.size.sectors(), piece).map(Some).ok_or_else(|| {
+            workload::WordError::new(format!(
+                "interleaved={piece}: {files} sequences in {} do not take turns in such pieces: it takes two or more, and \
+                 pieces from 4 KiB to the size of each one's part",
+                plan.size
+            ))
         })
     }
 
@@ -260,6 +289,8 @@ impl SimulatedWorld {
         {
             return Err(refusal);
         }
+        self.interleaved(plan, cell, cell.level(&Factor::Filesystem).is_some())
+            .map_err(|error| workload_error(error.to_string()))?;
         let (workload, _) =
             plan.workload_of(cell).map_err(|error| workload_error(error.to_string()))?;
         Database::of(&workload).map_err(|error| workload_error(error.to_string()))?;
@@ -400,6 +431,9 @@ impl World for SimulatedWorld {
         if self.target.tags_seen {
             settings.push(("tags_seen".to_owned(), "yes".to_owned()));
         }
+        if let Some(piece) = self.target.interleaved {
+            settings.push(("interleaved".to_owned(), piece.to_string()));
+        }
         let lvm = if self.target.lvm { ", its drives striped by the host (LVM)" } else { "" };
         let page_cache = plan.page_cache.unwrap_or(DEFAULT_PAGE_CACHE);
         let mut caveats = vec![Caveat::SimulatedModel { turnaround, page_cache }];
@@ -441,6 +475,7 @@ impl World for SimulatedWorld {
                 "page_cache": page_cache.0,
                 "lvm": self.target.lvm,
                 "tags_seen": self.target.tags_seen,
+                "interleaved": self.target.interleaved.map(|piece| piece.0),
             }),
         })
     }

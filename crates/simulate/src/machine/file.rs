@@ -2,17 +2,18 @@
 
 use crate::cache::{PAGE_SECTORS, PageSet};
 use crate::machine::TaskId;
-use crate::stack::JOURNAL;
+use crate::stack::{Interleaved, JOURNAL};
 use std::collections::VecDeque;
 use units::Nanos;
 
 /// The layout of a file's pages on the device.
 #[derive(Clone, Debug)]
 pub(crate) enum Layout {
-    /// Contiguous from the device's start; with a filesystem, around the journal.
+    /// From the device's start, in one piece or interleaved; with a filesystem, around the journal.
     Whole {
         /// Where the journal begins.
         journal: Option<u64>,
+        interleaved: Option<Interleaved>,
     },
     /// In extents of [`EXTENT`] sectors, allocated as the file grows.
     Extents(Vec<u64>),
@@ -65,8 +66,13 @@ impl File {
     #[inline]
     pub fn sector(&self, sector: u64) -> u64 {
         match &self.place {
-            Layout::Whole { journal: Some(journal) } if sector >= *journal => sector + JOURNAL.0,
-            Layout::Whole { .. } => sector,
+            Layout::Whole { journal, interleaved } => {
+                let at = interleaved.map_or(sector, |it| it.sector(sector));
+                match journal {
+                    Some(journal) if at >= *journal => at + JOURNAL.0,
+                    _ => at,
+                }
+            }
             Layout::Extents(extents) => extents[(sector / EXTENT) as usize] + sector % EXTENT,
         }
     }
@@ -74,8 +80,14 @@ impl File {
     /// How many sectors from there are contiguous.
     pub fn together(&self, sector: u64) -> u64 {
         match &self.place {
-            Layout::Whole { journal: Some(journal) } if sector < *journal => *journal - sector,
-            Layout::Whole { .. } => u64::MAX,
+            Layout::Whole { journal, interleaved } => {
+                let at = interleaved.map_or(sector, |it| it.sector(sector));
+                let piece = interleaved.map_or(u64::MAX, |it| it.together(sector));
+                match journal {
+                    Some(journal) if at < *journal => piece.min(*journal - at),
+                    _ => piece,
+                }
+            }
             Layout::Extents(_) => EXTENT - sector % EXTENT,
         }
     }

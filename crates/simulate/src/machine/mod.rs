@@ -205,7 +205,8 @@ impl<D: Device + ?Sized> Machine<D> {
         let middle = span.0 / 2 / PAGE_SECTORS * PAGE_SECTORS;
         let grow = spec.workload.database.is_some();
         let journal_at = rules.journal.map(|_| if grow { 0 } else { middle });
-        let place = Layout::Whole { journal: journal_at };
+        let interleaved = stack.interleaved;
+        let place = Layout::Whole { journal: journal_at, interleaved };
         let processes = contexts.iter().map(|context| context.process + 1).max().unwrap_or(0);
         let mut machine = Machine {
             hash: EventHash::new(),

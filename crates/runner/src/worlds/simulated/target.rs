@@ -5,7 +5,7 @@ use blocklayer::Kernel;
 use device::{Profile, array, profile::Kind};
 use simulate::{CHANCES, Chance, DEFAULT_TURNAROUND, TransportDelay};
 use std::fmt;
-use units::Nanos;
+use units::{Bytes, Nanos};
 
 /// An older name of the option `tag_waiters`.
 const OLD_TAG_WAITERS: &str = concat!("sleep", "ers");
@@ -30,6 +30,8 @@ pub struct SimulatedTarget {
     pub tag_waiters_share: Option<f64>,
     /// The host stripes an array's drives itself: each has a queue of its own.
     pub lvm: bool,
+    /// Files that were written at the same time lie in pieces of this size, in turns.
+    pub interleaved: Option<Bytes>,
     /// cfq of 2.6.18 has taken the device for one that queues commands before the trial.
     pub tags_seen: bool,
     /// As it was written.
@@ -53,6 +55,7 @@ impl SimulatedTarget {
             depth: None,
             tag_waiters_share: None,
             lvm: false,
+            interleaved: None,
             tags_seen: false,
             text: words.to_owned(),
         };
@@ -102,6 +105,9 @@ impl SimulatedTarget {
                         "{OLD_TAG_WAITERS}={share} is called tag_waiters={share} now"
                     )));
                 }
+                (_, Some(("interleaved", piece))) => {
+                    target.interleaved = Some(piece.parse().map_err(WorldError::usage)?);
+                }
                 (_, None) if word == "lvm" => target.lvm = true,
                 (_, None) if word == "loop" => target.delay.is_loop = true,
                 (_, None) if word == "tags_seen" => target.tags_seen = true,
@@ -109,7 +115,7 @@ impl SimulatedTarget {
                     return Err(WorldError::usage(format!(
                         "'{word}' behind a profile is not known: write simulated:{},\
                          turnaround=20us (or transport=15us, transport_jitter=5us, transport_every=99us, \
-                         transport_write=5us, transport_gap=12us, depth=128, tag_waiters=0.1), or lvm to have the host stripe \
+                         transport_write=5us, transport_gap=12us, depth=128, tag_waiters=0.1, interleaved=1M), or lvm to have the host stripe \
                          an array's drives, or loop for a loop device on the way, or tags_seen for a cfq that met a queue before, or leave it out",
                         target.profile
                     )));
