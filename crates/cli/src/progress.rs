@@ -174,7 +174,7 @@ impl Watcher for Progress {
     }
 
     fn event(&mut self, plan: &Plan, event: &Event) {
-        if matches!(event.kind, EventKind::Piloted { .. }) {
+        if matches!(event.kind, EventKind::Piloted { .. } | EventKind::Extended { .. }) {
             self.trial_ms = trial_ms(plan);
             let trials = plan.slots() as u64 * u64::from(plan.timing.rounds);
             self.bar.set_length(self.trial_ms.unwrap_or(1) * trials);

@@ -156,6 +156,13 @@ pub enum EventKind {
         /// Whether throughput had settled after the warm-up that it chose.
         settled: bool,
     },
+    /// The rounds did not reach the difference that was to be detectable: the plan has more.
+    Extended {
+        /// Rounds until then.
+        rounds: u32,
+        /// The difference that they could have shown.
+        detectable: f64,
+    },
     /// The user interrupted.
     Interrupted,
     /// The run was taken up again.
@@ -216,6 +223,7 @@ impl EventKind {
             EventKind::Settled { .. } => ("settled", None),
             EventKind::BudgetUsed { .. } => ("budget_used", None),
             EventKind::Piloted { .. } => ("piloted", None),
+            EventKind::Extended { .. } => ("extended", None),
             EventKind::Interrupted => ("interrupted", None),
             EventKind::Resumed { .. } => ("resumed", None),
             EventKind::Recorded { cell, .. } => ("recorded", *cell),

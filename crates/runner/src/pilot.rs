@@ -47,6 +47,21 @@ pub(crate) fn run(
     let correction = Correction { cells: compared, share };
     let mut visits = Vec::new();
     let mut answer: Option<PilotAnswer> = None;
+    let question = |spent: Nanos| PilotQuestion {
+        step: STEP,
+        slots: plan.slots(),
+        budget: budget.saturating_sub(spent),
+        detect: plan.timing.detect,
+        correction,
+    };
+    // The time of all rounds is not known before: a pilot takes its share of what it says.
+    let enough = |visits: &[Visit], spent: Nanos| {
+        let Some(answer) = plan.timing.detect.and_then(|_| pilot(visits, question(spent))) else {
+            return false;
+        };
+        let trial = answer.warmup + answer.measure + answer.overhead;
+        spent * SHARE >= trial * (plan.slots() as u64 * u64::from(answer.rounds))
+    };
     for length in VISITS {
         // Longer visits say anew how long it takes to settle.
         let mut of_length = Vec::new();
@@ -54,20 +69,13 @@ pub(crate) fn run(
         let first_round = FIRST_ROUND + visits.len() as u32;
         let began = Instant::now();
         let mut tour = Tour { plan, length, most, began, started, first_round, done: 0 };
-        tour.visit(session, stop, watcher, &mut of_length)?;
+        tour.visit(session, stop, watcher, &mut of_length, &enough)?;
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let spent: Nanos = started.elapsed().into();
-        let question = PilotQuestion {
-            step: STEP,
-            slots: plan.slots(),
-            budget: budget.saturating_sub(spent),
-            detect: plan.timing.detect,
-            correction,
-        };
         visits.extend(of_length.iter().cloned());
-        answer = pilot(&of_length, question).or(answer);
+        answer = pilot(&of_length, question(spent)).or(answer);
         if answer.is_none_or(|answer| answer.settled) {
             break;
         }
@@ -97,7 +105,7 @@ struct Tour<'a> {
 }
 
 impl Tour<'_> {
-    /// Each cell once in random order, then again, until the time is over. What a cell cannot do shows in the
+    /// Each cell once in random order, then again, until the time is over or, after two visits to each, enough is known. What a cell cannot do shows in the
     /// first round, and is left out here.
     fn visit(
         &mut self,
@@ -105,10 +113,14 @@ impl Tour<'_> {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
         visits: &mut Vec<Visit>,
+        enough: &dyn Fn(&[Visit], Nanos) -> bool,
     ) -> Result<(), WorldError> {
         session.set_times(TrialTimes { warmup: Nanos::ZERO, measure: self.length, tick: STEP });
         let mut order: Vec<usize> = (0..self.plan.cells.len()).collect();
         for turn in 0.. {
+            if turn > 1 && enough(visits, self.started.elapsed().into()) {
+                return Ok(());
+            }
             let name = format!("pilot {} {turn}", self.length);
             Stream::new(self.plan.seed, &name).shuffle(&mut order);
             for &cell in &order {

@@ -7,7 +7,7 @@ use crate::{
     wall_clock::WallClock,
 };
 use analysis::{Analysis, Screening};
-use plan::{BudgetClock, Plan, Slot, round_order};
+use plan::{BudgetClock, Plan, Slot, Timing, round_order};
 use record::{
     DropCause, Event, EventKind, MovedSetting, Outcome, Run, RunState, Store, StoreError, Trial,
     TrialId, VoidReason, WorldKind,
@@ -68,8 +68,31 @@ pub fn run_rounds(
         Ok(mut session) => {
             let ended =
                 piloted(session.as_mut(), &plan, run, store, stop, watcher).and_then(|timed| {
-                    let (session, plan, before) = (session.as_mut(), &timed, run.trials.len());
-                    Rounds { session, plan, run, store, stop, watcher, started, before }.all()
+                    let (session, before) = (session.as_mut(), run.trials.len());
+                    let mut timed = timed;
+                    loop {
+                        let plan = &timed;
+                        let ending = Rounds {
+                            session: &mut *session,
+                            plan,
+                            run: &mut *run,
+                            store: &mut *store,
+                            stop,
+                            watcher: &mut *watcher,
+                            started,
+                            before,
+                        }
+                        .all()?;
+                        match extended(plan, run, ending) {
+                            None => return Ok(ending),
+                            Some((more, event)) => {
+                                store.set_plan(&more)?;
+                                run.plan = more.clone();
+                                record_event(event, &more, run, store, watcher)?;
+                                timed = more;
+                            }
+                        }
+                    }
                 });
             (ended, session.finish())
         }
@@ -127,6 +150,22 @@ fn piloted(
     run.plan = plan.clone();
     record_event(Event { round: 0, kind: event }, &plan, run, store, watcher)?;
     Ok(plan)
+}
+
+/// The plan with more rounds, where all were run and what was to be detectable is not yet. The number of rounds follows
+/// from the noise alone and not from what was found, so that no verdict has been looked at for it. At most so many that
+/// the next look is the last one.
+fn extended(plan: &Plan, run: &Run, ending: Ending) -> Option<(Plan, Event)> {
+    let wanted = plan.timing.detect?;
+    let rounds = plan.timing.rounds;
+    if ending != Ending::Complete || run.rounds() < rounds {
+        return None;
+    }
+    let detectable = Analysis::of(run).detectable().filter(|it| *it > wanted)?;
+    let needed = (f64::from(rounds) * (detectable / wanted).powi(2)).ceil() as u32;
+    let timing = Timing { rounds: needed.clamp(rounds + 1, 2 * rounds - 1), ..plan.timing };
+    let kind = EventKind::Extended { rounds, detectable };
+    Some((Plan { timing, ..plan.clone() }, Event { round: rounds - 1, kind }))
 }
 
 /// Records an event and tells the watcher.

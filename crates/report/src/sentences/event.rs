@@ -47,6 +47,10 @@ pub fn event(plan: &Plan, event: &Event) -> String {
         EventKind::Piloted { visits, took, detectable, settled } => {
             piloted(plan, (*visits, *took), *detectable, *settled)
         }
+        EventKind::Extended { rounds, detectable } => format!(
+            "{rounds} rounds could have shown {:.1} % of throughput: more rounds follow",
+            100.0 * detectable
+        ),
         EventKind::Interrupted => "interrupted by the user".to_owned(),
         EventKind::Resumed { trials } => format!("resumed after {trials} trials"),
         EventKind::Recorded { cell: Some(cell), text } => format!("{}: {text}", label(*cell)),

@@ -214,6 +214,25 @@ fn with_a_budget_it_stops_once_settled_and_drops_what_lost() {
 }
 
 #[test]
+fn rounds_are_added_until_what_was_asked_for_is_detectable() {
+    let world = FakeWorld { wandering: Some("kyber"), ..FakeWorld::default() };
+    let mut bench = bench(&world, Some(6), None);
+    let timing = &mut bench.run.plan.timing;
+    (timing.budget, timing.detect) = (Some(Nanos::from_secs(3600)), Some(1.0));
+    bench.store.set_plan(&bench.run.plan).unwrap();
+    assert_eq!(go(&world, &mut bench).unwrap(), Ending::Complete);
+    let added = bench.run.events.iter().filter_map(|event| match event.kind {
+        EventKind::Extended { rounds, detectable } => Some((rounds, detectable)),
+        _ => None,
+    });
+    let added: Vec<(u32, f64)> = added.collect();
+    assert_eq!(added.first().map(|(rounds, _)| *rounds), Some(6), "{added:?}");
+    assert!(added.iter().all(|(_, detectable)| *detectable > 1.0), "{added:?}");
+    assert!(Analysis::of(&bench.run).detectable().unwrap() <= 1.0);
+    assert_eq!(bench.run.plan.timing.rounds, bench.run.rounds());
+}
+
+#[test]
 fn a_pilot_gives_a_setting_that_lingers_a_longer_warm_up() {
     let piloted = |lingers: f64| {
         let world = FakeWorld { lingers, ..FakeWorld::default() };
