@@ -221,7 +221,9 @@ impl Subject<'_> {
 
     fn longer_queue(&self, cell: &Cell) -> Result<String, NotCheckable> {
         let level = cell.level(&Factor::NrRequests).map(|level| level.0.as_str());
-        let now = level.or_else(|| self.run.environment.setting("nr_requests")).ok_or(NotCheckable::Unknown)?;
+        let now = level
+            .or_else(|| self.run.environment.setting("nr_requests"))
+            .ok_or(NotCheckable::Unknown)?;
         let now: u32 = now.parse().map_err(|_| NotCheckable::Unknown)?;
         Ok(now.saturating_mul(TIMES).to_string())
     }

@@ -2,7 +2,8 @@
 
 use super::{Change, Check, Evidence, Expectation, Found, counter, lone_job, measured, summaries};
 use crate::{Analysis, CellSummary};
-use record::Run;
+use plan::Factor;
+use record::{Run, WorldKind};
 use units::Bytes;
 use workload::Job;
 
@@ -45,6 +46,16 @@ fn passed_through(run: &Run, summary: &CellSummary, job: &Job) -> Option<(f64, E
     if let Some(bytes) = counter(summary, &counters::TARGET_CACHED) {
         let more = bytes > job.block_size.0 as f64 * OF_BLOCK;
         return more.then_some((bytes, Evidence::TargetCached { bytes }));
+    }
+    // On a device without a filesystem the kernel does not do so, and the whole cache is what others read.
+    let on_files = run.plan.cells[summary.cell].level(&Factor::Filesystem).is_some();
+    let raw = match run.environment.world {
+        WorldKind::Emulated => !on_files,
+        WorldKind::Real => !on_files && run.plan.target.starts_with("/dev/"),
+        WorldKind::Simulated | WorldKind::Imported => false,
+    };
+    if raw {
+        return None;
     }
     let growth = match counter(summary, &counters::CACHE_USED) {
         // The model's cache begins each trial empty.

@@ -8,6 +8,9 @@ const DEARER: f64 = 1.1;
 /// Percent of CPU time without work, waiting for I/O included, below which CPUs are what is short.
 const IDLE: f64 = 25.0;
 
+/// Percent of CPU time in the kernel, below which it is others that leave none to spare.
+const KERNEL: f64 = 30.0;
+
 pub fn find(analysis: &Analysis) -> Option<Found> {
     let mut cells = Vec::new();
     let mut most: Option<(f64, f64)> = None;
@@ -41,7 +44,7 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
 fn kernel_time(summary: &CellSummary) -> Option<f64> {
     let throughput = summary.throughput?.mean;
     let system = counter(summary, &counters::CPU_SYSTEM)?;
-    (throughput > 0.0 && system > 0.0).then(|| system / throughput)
+    (throughput > 0.0 && system > KERNEL).then(|| system / throughput)
 }
 
 fn idle(summary: &CellSummary) -> Option<f64> {

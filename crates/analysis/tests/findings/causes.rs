@@ -16,6 +16,10 @@ fn buffered_direct() {
     let name = "memory.cached_growth";
     assert_eq!(cells(&with("randwrite", name, 2e6), FindingKind::BufferedDirect), [1]);
     assert!(cells(&with("randwrite", name, 5e5), FindingKind::BufferedDirect).is_empty());
+    let device = RawPlan { target: Some("/dev/sdz".to_owned()), ..raw("randwrite") };
+    let run_on_device =
+        run_of(device, 5, |cell, _, m| count(cell, m, &[(name, 2e6)], &[(name, 0.0)]));
+    assert!(cells(&run_on_device, FindingKind::BufferedDirect).is_empty(), "others read");
     // The file's own pages tell, whatever others do with the cache.
     let of_file = |bytes: f64| {
         let own = counters::TARGET_CACHED.id;
