@@ -207,6 +207,12 @@ fn scheduler_cpu() {
     assert_eq!(cells(&costs(70.0, 5.0), FindingKind::SchedulerCpu), [1]);
     assert!(cells(&costs(42.0, 5.0), FindingKind::SchedulerCpu).is_empty(), "each costs the same");
     assert!(cells(&costs(70.0, 60.0), FindingKind::SchedulerCpu).is_empty(), "CPUs are idle");
+    let others = run("randread", |cell, _, m| {
+        let shares = |system| [("cpu.%system", system), ("cpu.%idle", 2.0), ("cpu.%iowait", 3.0)];
+        count(cell, m, &shares(22.0), &shares(20.0));
+        faster(m, if cell == 1 { 0.7 } else { 1.0 });
+    });
+    assert!(cells(&others, FindingKind::SchedulerCpu).is_empty(), "other programs have the CPUs");
 }
 
 /// One client and sixteen under two schedulers; `counters` of the cells with sixteen clients, which make
