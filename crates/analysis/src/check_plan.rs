@@ -243,13 +243,15 @@ impl Subject<'_> {
         }
     }
 
+    /// As much outstanding by twice as many; with one operation each, twice as much: a thread that is hardly ever off its
+    /// processor hardly waits for the device.
     fn less_depth(&self, cell: &Cell) -> Result<Cell, NotCheckable> {
         let job = self.job(cell)?.job;
-        if job.depth < 2 {
-            return Err(NotCheckable::AlreadySo);
+        let more = with(cell, Factor::Clients, &(job.clients * 2).to_string())?;
+        match job.depth {
+            0 | 1 => Ok(more),
+            depth => with(&more, Factor::Depth, &(depth / 2).to_string()),
         }
-        let halved = with(cell, Factor::Depth, &(job.depth / 2).to_string())?;
-        with(&halved, Factor::Clients, &(job.clients * 2).to_string())
     }
 
     fn rate(&self) -> Result<String, NotCheckable> {
