@@ -105,8 +105,8 @@ struct Tour<'a> {
 }
 
 impl Tour<'_> {
-    /// Each cell once in random order, then again, until the time is over or, after two visits to each, enough is known. What a cell cannot do shows in the
-    /// first round, and is left out here.
+    /// Each cell once in random order, then again, until the time is over or, after two visits to each, `enough`
+    /// says so. What a cell cannot do shows in the first round, and is left out here.
     fn visit(
         &mut self,
         session: &mut dyn Session,

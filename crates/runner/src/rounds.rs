@@ -68,31 +68,7 @@ pub fn run_rounds(
         Ok(mut session) => {
             let ended =
                 piloted(session.as_mut(), &plan, run, store, stop, watcher).and_then(|timed| {
-                    let (session, before) = (session.as_mut(), run.trials.len());
-                    let mut timed = timed;
-                    loop {
-                        let plan = &timed;
-                        let ending = Rounds {
-                            session: &mut *session,
-                            plan,
-                            run: &mut *run,
-                            store: &mut *store,
-                            stop,
-                            watcher: &mut *watcher,
-                            started,
-                            before,
-                        }
-                        .all()?;
-                        match extended(plan, run, ending) {
-                            None => return Ok(ending),
-                            Some((more, event)) => {
-                                store.set_plan(&more)?;
-                                run.plan = more.clone();
-                                record_event(event, &more, run, store, watcher)?;
-                                timed = more;
-                            }
-                        }
-                    }
+                    until_detectable(session.as_mut(), timed, run, store, stop, watcher, started)
                 });
             (ended, session.finish())
         }
@@ -152,6 +128,28 @@ fn piloted(
     Ok(plan)
 }
 
+/// All rounds of a plan, and those that are added to it.
+fn until_detectable(
+    session: &mut dyn Session,
+    mut plan: Plan,
+    run: &mut Run,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watcher: &mut dyn Watcher,
+    started: Instant,
+) -> Result<Ending, RunError> {
+    let before = run.trials.len();
+    loop {
+        let ending =
+            Rounds { session, plan: &plan, run, store, stop, watcher, started, before }.all()?;
+        let Some((more, event)) = extended(&plan, run, ending) else { return Ok(ending) };
+        store.set_plan(&more)?;
+        run.plan = more.clone();
+        record_event(event, &more, run, store, watcher)?;
+        plan = more;
+    }
+}
+
 /// The plan with more rounds, where all were run and what was to be detectable is not yet. The number of rounds follows
 /// from the noise alone and not from what was found, so that no verdict has been looked at for it. At most so many that
 /// the next look is the last one.
@@ -163,7 +161,7 @@ fn extended(plan: &Plan, run: &Run, ending: Ending) -> Option<(Plan, Event)> {
     }
     let detectable = Analysis::of(run).detectable().filter(|it| *it > wanted)?;
     let needed = (f64::from(rounds) * (detectable / wanted).powi(2)).ceil() as u32;
-    let timing = Timing { rounds: needed.clamp(rounds + 1, 2 * rounds - 1), ..plan.timing };
+    let timing = Timing { rounds: needed.min(2 * rounds - 1).max(rounds + 1), ..plan.timing };
     let kind = EventKind::Extended { rounds, detectable };
     Some((Plan { timing, ..plan.clone() }, Event { round: rounds - 1, kind }))
 }
