@@ -2,6 +2,8 @@
 
 A trouble is a generator of a device: what stands before its `yield` is done before the comparison, what follows it after.
 """
+import contextlib
+import itertools
 import os
 import pathlib
 import subprocess
@@ -16,81 +18,119 @@ BLKIO = pathlib.Path("/sys/fs/cgroup/blkio")
 def busy_processors(_device):
     """Three times as many endless loops as processors."""
     loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * os.cpu_count())]
-    yield
-    for loop in loops:
-        loop.kill()
-        loop.wait()
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def queue(device, setting):
+    return pathlib.Path("/sys/block", os.path.basename(device), "queue", setting)
+
+
+def scheduler(device):
+    """The device's present one."""
+    return queue(device, "scheduler").read_text().split("[")[1].split("]")[0]
+
+
+@contextlib.contextmanager
+def meanwhile(step, seconds):
+    """Does a step again and again, with a pause of so many seconds between."""
+    over = threading.Event()
+
+    def run():
+        while not over.is_set():
+            step()
+            over.wait(seconds)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def limited(course):
-    """A limit of I/O a second on the device, which `course` gives for the seconds since the start."""
+    """A limit of I/O a second on the device, which `course` gives for the seconds since the start and the scheduler."""
 
     def plant(device):
         number = pathlib.Path("/sys/block", os.path.basename(device), "dev").read_text().strip()
-        group = BLKIO / f"spindle-findings-{os.getpid()}"
+        group = BLKIO / f"spindle-trouble-{os.getpid()}"
         group.mkdir()
-        before = (BLKIO / "cgroup.procs", os.getpid())
         (group / "cgroup.procs").write_text(str(os.getpid()))
-        over = threading.Event()
+        begun = time.monotonic()
 
         def hold():
-            begun = time.monotonic()
-            while not over.is_set():
-                for kind in ("read", "write"):
-                    rate = course(time.monotonic() - begun)
-                    (group / f"blkio.throttle.{kind}_iops_device").write_text(f"{number} {rate}")
-                over.wait(0.2)
+            rate = course(time.monotonic() - begun, scheduler(device))
+            for kind in ("read", "write"):
+                (group / f"blkio.throttle.{kind}_iops_device").write_text(f"{number} {rate}")
 
-        thread = threading.Thread(target=hold)
-        thread.start()
-        yield
-        over.set()
-        thread.join()
-        before[0].write_text(str(before[1]))
-        group.rmdir()
+        try:
+            with meanwhile(hold, 0.1):
+                yield
+        finally:
+            (BLKIO / "cgroup.procs").write_text(str(os.getpid()))
+            group.rmdir()
 
     return plant
 
 
-def follows(scheduler, act):
-    """Does something whenever the device's scheduler has changed from `scheduler` to another (act "after"), or as long
-    as it is that one (act "under")."""
+# Reads of 1 MiB of a device, for so many seconds.
+READS = """
+import mmap, os, sys, time
+file, buffer, at = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 1 << 20), 0
+end = time.time() + float(sys.argv[2])
+while time.time() < end:
+    os.preadv(file, [buffer], at)
+    at = (at + (1 << 20)) % (64 << 20)
+"""
+
+
+def after(disturbed):
+    """Reads of others for 1.2 s whenever the device's scheduler has changed from this one to another."""
 
     def plant(device):
-        file = pathlib.Path("/sys/block", os.path.basename(device), "queue/scheduler")
-        over = threading.Event()
-        disturbing = "import os,sys,time\nf=os.open(sys.argv[1],os.O_RDONLY|os.O_DIRECT)\n" \
-            "import mmap\nb=mmap.mmap(-1,1<<20)\n" \
-            "end=time.time()+float(sys.argv[2])\nat=0\n" \
-            "while time.time()<end:\n os.preadv(f,[b],at);at=(at+(1<<20))%(64<<20)"
+        seen = [None]
 
         def watch():
-            was = None
-            while not over.is_set():
-                now = file.read_text().split("[")[1].split("]")[0]
-                if (act == "after" and was == scheduler and now != scheduler) or (act == "under" and now == scheduler):
-                    some = [subprocess.Popen([sys.executable, "-c", disturbing, device, "1.2"]) for _ in range(4)]
-                    for one in some:
-                        one.wait()
-                was = now
-                over.wait(0.02)
+            was, seen[0] = seen[0], scheduler(device)
+            if was == disturbed and seen[0] != disturbed:
+                some = [subprocess.Popen([sys.executable, "-c", READS, device, "1.2"]) for _ in range(4)]
+                for one in some:
+                    one.wait()
 
-        thread = threading.Thread(target=watch)
-        thread.start()
-        yield
-        over.set()
-        thread.join()
+        with meanwhile(watch, 0.02):
+            yield
+
+    return plant
+
+
+def moves(schedulers):
+    """Somebody sets another scheduler every few seconds."""
+
+    def plant(device):
+        turns = itertools.cycle(schedulers)
+        with meanwhile(lambda: queue(device, "scheduler").write_text(next(turns)), 3.3):
+            yield
 
     return plant
 
 
 def with_flag(value):
+    """The device says that it rotates ("1"), or does not."""
+
     def plant(device):
-        file = pathlib.Path("/sys/block", os.path.basename(device), "queue/rotational")
-        was = file.read_text()
-        file.write_text(value)
-        yield
-        file.write_text(was)
+        was = queue(device, "rotational").read_text()
+        queue(device, "rotational").write_text(value)
+        try:
+            yield
+        finally:
+            queue(device, "rotational").write_text(was)
+
     return plant
 
 
