@@ -2,7 +2,7 @@
 
 use crate::{
     ComparedCell, Group, Metric, Verdict,
-    findings::unsteady,
+    findings::{order_effect, unsteady},
     recommendation::{changes, is_worse},
 };
 use record::Run;
@@ -59,6 +59,8 @@ pub enum KeepReason {
     LessDurable,
     /// What is better is so by less than throughput changed within the trials.
     Unsteady,
+    /// What is better is so by less than trials differ by what ran before them.
+    OrderEffect,
 }
 
 impl Decision {
@@ -73,7 +75,8 @@ impl Decision {
 /// largest at the near end of its interval, or the one with the fewest changes of those that cannot be told apart from
 /// it. A cell that can lose what the baseline cannot is none of
 /// them: whether its gain is worth that is not for figures to say. Where trials had not settled by more than
-/// the gain, longer ones could say the opposite, and the baseline is kept.
+/// the gain, longer ones could say the opposite, and the baseline is kept; so it is where trials depend by more than the
+/// gain on what ran before them.
 pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
     let found = best(group, &durable)
@@ -89,6 +92,10 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
     match found {
         Some((cell, metric)) if unsteady::outweighs(run, group.baseline.cell, cell, metric) => {
             let choice = Choice::Keep(KeepReason::Unsteady);
+            Decision { cell: group.baseline.cell, choice, less_durable }
+        }
+        Some((cell, metric)) if order_effect::outweighs(run, cell, metric) => {
+            let choice = Choice::Keep(KeepReason::OrderEffect);
             Decision { cell: group.baseline.cell, choice, less_durable }
         }
         Some((cell, metric)) => {

@@ -16,7 +16,7 @@ mod larger_requests;
 mod latency_trade;
 mod merging;
 mod no_free_request;
-mod order_effect;
+pub(crate) mod order_effect;
 mod read_before_write;
 mod rotational_flag;
 mod scheduler_cpu;

@@ -112,6 +112,8 @@ pub enum StayReason {
     /// What is better is so by less than throughput changed within its trials or the baseline's: longer ones
     /// could say the opposite.
     Unsteady,
+    /// What is better is so by less than trials differ by what ran before them.
+    OrderEffect,
     /// Nothing is shown to be better, and more rounds could settle the rest.
     Open,
     /// Every cell is settled, and none is better.
@@ -241,6 +243,11 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
             if weighing.is_unsteady(run, candidate, metric) =>
         {
             (Answer::Keep { why: StayReason::Unsteady }, None)
+        }
+        Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll))
+            if weighing.follows_order(run, candidate, metric) =>
+        {
+            (Answer::Keep { why: StayReason::OrderEffect }, None)
         }
         Some((metric, candidate, why)) => {
             let cell = candidate.cell(weighing.shown(candidate, metric));

@@ -106,6 +106,42 @@ fn wish(objective: Option<Metric>, limits: &[&str]) -> Wish {
 const SCHEDULERS: (&str, &[&str]) = ("scheduler", &["mq-deadline", "none", "kyber", "bfq"]);
 
 #[test]
+fn what_a_cell_leaves_to_its_followers_is_no_gain_of_its_own() {
+    // All are alike. After a trial of kyber, others are busy with the device: the next trial gets `left`.
+    let disturbed = |left: f64, gain: f64| {
+        let truth = |label: &str| (if label == "kyber" { 1000.0 * gain } else { 1000.0 }, 10.0);
+        let mut run = run(&[SCHEDULERS], &truth, 0.01, 1);
+        // The baseline follows it in one round, none in the next.
+        let names = |even: bool| match even {
+            true => ["bfq", "none", "kyber", "mq-deadline"],
+            false => ["mq-deadline", "bfq", "kyber", "none"],
+        };
+        let label = |trial: &Trial| run.plan.cells[trial.id.cell].label(&run.plan.compared());
+        let turn = |trial: &Trial| {
+            let name = label(trial);
+            names(trial.id.round % 2 == 0).iter().position(|it| *it == name)
+        };
+        run.trials.sort_by_key(|trial| (trial.id.round, turn(trial), trial.id.replica));
+        let kyber = |cell: usize| run.plan.cells[cell].label(&run.plan.compared()) == "kyber";
+        let was: Vec<bool> = run.trials.iter().map(|trial| kyber(trial.id.cell)).collect();
+        for (place, trial) in run.trials.iter_mut().enumerate().skip(1) {
+            let Outcome::Valid(measurement) = &mut trial.outcome else { panic!() };
+            if was[place - 1] {
+                let writes = &mut measurement.job.writes.operations;
+                *writes = (*writes as f64 * left) as u64;
+            }
+        }
+        run
+    };
+    let verdict = |run: &Run| decide(run, &Analysis::of(run).groups[0]).choice;
+    let bare = disturbed(0.8, 1.0);
+    assert_eq!(stays(&bare, &Wish::default()), StayReason::OrderEffect);
+    assert_eq!(verdict(&bare), Choice::Keep(KeepReason::OrderEffect));
+    let large = disturbed(0.9, 1.5);
+    assert_eq!(taken(&large, &Wish::default()).as_deref(), Some("kyber"), "more than it leaves");
+}
+
+#[test]
 fn a_gain_that_longer_trials_could_turn_round_is_not_recommended() {
     let truth = |label: &str| (if label == "kyber" { 1300.0 } else { 1000.0 }, 10.0);
     // Operations a second fall to `share` in the second half of each trial.

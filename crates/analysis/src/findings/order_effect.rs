@@ -1,7 +1,7 @@
 //! A trial depends on which cell ran before it.
 
 use super::{Change, Check, Evidence, Expectation, Found};
-use crate::{Estimate, residuals::residuals};
+use crate::{ComparedCell, Estimate, Metric, Verdict, residuals::residuals};
 use record::{Run, WorldKind};
 use std::collections::BTreeMap;
 
@@ -12,10 +12,11 @@ const CHANGE: f64 = 0.05;
 /// Trials after the same cell, from which one can tell.
 const TRIALS: usize = 6;
 
-pub fn find(run: &Run) -> Option<Found> {
+/// The cells after which trials differ, and by how much: a logarithm, the largest first.
+fn effects(run: &Run) -> Vec<(usize, f64)> {
     // Each trial of the simulated world begins with a machine of its own.
     if run.environment.world == WorldKind::Simulated {
-        return None;
+        return Vec::new();
     }
     let mut after: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for pair in residuals(run).windows(2) {
@@ -35,6 +36,20 @@ pub fn find(run: &Run) -> Option<Found> {
         })
         .collect();
     found.sort_by(|(_, a), (_, b)| b.abs().total_cmp(&a.abs()));
+    found
+}
+
+/// Whether a cell is better than its baseline by less than trials differ by what ran before them: no trial follows one
+/// of its own cell, so that what a cell leaves behind is counted against the others.
+pub(crate) fn outweighs(run: &Run, cell: &ComparedCell, metric: Metric) -> bool {
+    let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better);
+    let effects = effects(run);
+    let largest = effects.first().map_or(0.0, |(_, change)| change.abs());
+    better.is_some_and(|better| largest > better.ratio.ln().abs())
+}
+
+pub(super) fn find(run: &Run) -> Option<Found> {
+    let found = effects(run);
     let (_, change) = *found.first()?;
     Some(Found {
         cells: found.into_iter().map(|(cell, _)| cell).collect(),

@@ -3,7 +3,10 @@
 use super::{
     PassedOver, PassedOverReason, Standing, StayReason, TakeReason, Wish, changes, front::is_safe,
 };
-use crate::{Analysis, ComparedCell, Group, Keeping, Metric, Verdict, findings::unsteady};
+use crate::{
+    Analysis, ComparedCell, Group, Keeping, Metric, Verdict,
+    findings::{order_effect, unsteady},
+};
 use plan::{Factor, Level};
 use record::Run;
 use std::collections::BTreeMap;
@@ -115,6 +118,13 @@ impl<'a> Weighing<'a> {
         self.counted.iter().any(|group| {
             let baseline = self.groups[*group].baseline.cell;
             candidate.cells[*group].is_some_and(|it| unsteady::outweighs(run, baseline, it, metric))
+        })
+    }
+
+    /// Whether a candidate is better, under a condition that counts, by less than trials differ by what ran before them.
+    pub fn follows_order(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
+        self.counted.iter().any(|group| {
+            candidate.cells[*group].is_some_and(|it| order_effect::outweighs(run, it, metric))
         })
     }
 

@@ -165,6 +165,10 @@ fn keep(baseline: &str, reason: KeepReason) -> String {
             "Keep {baseline}: what is better is so by less than throughput changed within the trials; \
              measure longer (--warmup, --measure)."
         ),
+        KeepReason::OrderEffect => format!(
+            "Keep {baseline}: what is better is so by less than trials differ by what ran before them; \
+             measure with a longer --warmup, when nothing else is busy."
+        ),
         KeepReason::NothingBetter => format!("Keep {baseline}: nothing is better."),
     }
 }

@@ -192,6 +192,10 @@ impl About<'_> {
                  that longer trials could say the opposite. Measure again with a longer --warmup and \
                  --measure."
             ),
+            StayReason::OrderEffect => format!(
+                "{keep}: what is better is so by less than trials differ by what ran before them, so that it \
+                 may be what others lost. Measure again with a longer --warmup, when nothing else is busy."
+            ),
             StayReason::Open => format!(
                 "{keep}: nothing is shown to be better; more rounds could settle what is open."
             ),
@@ -201,7 +205,9 @@ impl About<'_> {
 
     fn detectable(&self) -> Option<String> {
         // Longer trials are wanted there, not a finer look.
-        if self.recommendation.answer == (Answer::Keep { why: StayReason::Unsteady }) {
+        if let Answer::Keep { why: StayReason::Unsteady | StayReason::OrderEffect } =
+            self.recommendation.answer
+        {
             return None;
         }
         let size = self.recommendation.detectable?;
