@@ -119,7 +119,7 @@ fn what_a_cell_leaves_to_its_followers_is_no_gain_of_its_own() {
         let label = |trial: &Trial| run.plan.cells[trial.id.cell].label(&run.plan.compared());
         let turn = |trial: &Trial| {
             let name = label(trial);
-            names(trial.id.round % 2 == 0).iter().position(|it| *it == name)
+            names(trial.id.round.is_multiple_of(2)).iter().position(|it| *it == name)
         };
         run.trials.sort_by_key(|trial| (trial.id.round, turn(trial), trial.id.replica));
         let kyber = |cell: usize| run.plan.cells[cell].label(&run.plan.compared()) == "kyber";
