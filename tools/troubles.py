@@ -113,9 +113,13 @@ def moves(schedulers):
     """Somebody sets another scheduler every few seconds."""
 
     def plant(device):
-        turns = itertools.cycle(schedulers)
-        with meanwhile(lambda: queue(device, "scheduler").write_text(next(turns)), 3.3):
-            yield
+        turns, was = itertools.cycle(schedulers), scheduler(device)
+        try:
+            with meanwhile(lambda: queue(device, "scheduler").write_text(next(turns)), 3.3):
+                yield
+        finally:
+            # A loop device keeps its settings for the next that uses it.
+            queue(device, "scheduler").write_text(was)
 
     return plant
 
