@@ -57,8 +57,12 @@ fn checked(place: &Place, words: &str, finding: &str) -> String {
     let _ = std::fs::remove_file(&run);
     let run = run.to_str().unwrap();
     let words: Vec<&str> = words.split_whitespace().collect();
-    let rest = ["--rounds", "5", "--measure", "4s", "--warmup", "1s", "--quiet", "--output", run];
-    place.run(&[&["compare"][..], &words, &rest].concat()).expect(0);
+    let times: &[&str] = match words.contains(&"--measure") {
+        true => &["--rounds", "5"],
+        false => &["--rounds", "5", "--measure", "4s", "--warmup", "1s"],
+    };
+    let rest = ["--quiet", "--output", run];
+    place.run(&[&["compare"][..], &words, times, &rest].concat()).expect(0);
     let all = outcomes(place, &["check", run, "--finding", finding, "--quiet", "--json"]);
     all.into_iter().find(|(id, _)| id == finding).unwrap().1
 }
@@ -73,6 +77,21 @@ fn a_cause_is_confirmed_where_most_of_its_effect_goes_with_it() {
     let dirty = "simulated:hdd-15k --schedulers none --filesystems ext4 --patterns randwrite --sync buffered \
                  --page-cache 256m --size 8g --wbt 0,2000";
     assert_eq!(checked(&place, dirty, "writeback-throttled"), "confirmed");
+    let tail = "simulated:hdd-15k --schedulers none,bfq --patterns read --bs 256k --sync direct --clients 8 \
+                --baseline scheduler=none --measure 10s --warmup 2s";
+    assert_eq!(checked(&place, tail, "latency-trade"), "confirmed");
+}
+
+/// Without the flush, buffered writes would measure memory.
+#[test]
+fn writes_without_their_flush_go_past_the_page_cache() {
+    let place = Place::new();
+    let words = "simulated:hdd-7200 --schedulers none,mq-deadline --patterns randwrite --sync fdatasync --clients 2";
+    assert_eq!(checked(&place, words, "flush-bound"), "confirmed");
+    let run = place.path().join("run.spindle");
+    let words = ["check", run.to_str().unwrap(), "--finding", "flush-bound", "--dry-run"];
+    let planned = place.run(&words).expect(0).out;
+    assert!(planned.contains("direct") && !planned.contains("buffered"), "{planned}");
 }
 
 /// Up to the disk's 32 commands a longer queue gives it more to choose from; beyond, under a scheduler that does
