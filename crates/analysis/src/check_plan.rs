@@ -210,9 +210,7 @@ impl Subject<'_> {
     /// Kernels before 5.0 call it noop, those with blk-mq none.
     fn no_scheduler(&self, cell: &Cell) -> Result<&'static str, NotCheckable> {
         const SINGLE_QUEUE: [&str; 4] = ["noop", "cfq", "deadline", "anticipatory"];
-        let current = cell.level(&Factor::Scheduler).map(|level| level.0.as_str());
-        let current = current.or_else(|| self.run.environment.setting("scheduler"));
-        match current.ok_or(NotCheckable::Unknown)? {
+        match self.run.level(cell, &Factor::Scheduler).ok_or(NotCheckable::Unknown)? {
             "none" | "noop" => Err(NotCheckable::AlreadySo),
             name if SINGLE_QUEUE.contains(&name) => Ok("noop"),
             _ => Ok("none"),
@@ -220,10 +218,7 @@ impl Subject<'_> {
     }
 
     fn longer_queue(&self, cell: &Cell) -> Result<String, NotCheckable> {
-        let level = cell.level(&Factor::NrRequests).map(|level| level.0.as_str());
-        let now = level
-            .or_else(|| self.run.environment.setting("nr_requests"))
-            .ok_or(NotCheckable::Unknown)?;
+        let now = self.run.level(cell, &Factor::NrRequests).ok_or(NotCheckable::Unknown)?;
         let now: u32 = now.parse().map_err(|_| NotCheckable::Unknown)?;
         Ok(now.saturating_mul(TIMES).to_string())
     }

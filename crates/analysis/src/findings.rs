@@ -318,17 +318,17 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
 }
 
 /// Cells in which a cause shows, with its figure, by what it does to their throughput.
-struct Felt {
+struct Felt<T> {
     /// They lose by it, or it is not settled.
-    costing: Vec<(usize, f64)>,
+    costing: Vec<(usize, T)>,
     /// They gain.
-    paying: Vec<(usize, f64)>,
+    paying: Vec<(usize, T)>,
 }
 
-impl Felt {
+impl<T: Copy> Felt<T> {
     /// `shows` gives the figure of a cell in which the cause shows. Such a cell is held against one without it: as fast as
     /// that, it neither loses nor gains. Where none is without it, nothing acquits it.
-    fn of(analysis: &Analysis, shows: impl Fn(&CellSummary) -> Option<f64>) -> Self {
+    fn of(analysis: &Analysis, shows: impl Fn(&CellSummary) -> Option<T>) -> Self {
         let mut felt = Felt { costing: Vec::new(), paying: Vec::new() };
         for group in &analysis.groups {
             let verdict =

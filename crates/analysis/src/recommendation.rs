@@ -238,22 +238,19 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         })
     });
     let metric = taken.as_ref().map_or(metrics[0], |(metric, ..)| *metric);
-    let (answer, chosen) = match taken {
-        Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll))
-            if weighing.is_unsteady(run, candidate, metric) =>
-        {
-            (Answer::Keep { why: StayReason::Unsteady }, None)
+    let doubt = match taken {
+        Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll)) => {
+            weighing.doubt(run, candidate, metric)
         }
-        Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll))
-            if weighing.follows_order(run, candidate, metric) =>
-        {
-            (Answer::Keep { why: StayReason::OrderEffect }, None)
-        }
-        Some((metric, candidate, why)) => {
+        _ => None,
+    };
+    let (answer, chosen) = match (taken, doubt) {
+        (_, Some(why)) => (Answer::Keep { why }, None),
+        (Some((metric, candidate, why)), None) => {
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))
         }
-        None => (Answer::Keep { why: weighing.stay_reason(metric) }, None),
+        (None, None) => (Answer::Keep { why: weighing.stay_reason(metric) }, None),
     };
     let group = chosen.map_or(weighing.counted[0], |it| weighing.shown(it, metric));
     let cells = match answer {

@@ -247,12 +247,6 @@ pub struct EnvironmentChange {
 }
 
 impl Environment {
-    /// What the host had set before the run, by its name in sysfs.
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        let known = self.settings.iter().rev().find(|(known, _)| known == name);
-        known.map(|(_, value)| value.as_str())
-    }
-
     /// What makes `other` another place than this, so that trials made there cannot be compared with
     /// trials made here; `None` when nothing does.
     pub fn difference(&self, other: &Environment) -> Option<Difference> {

@@ -1,7 +1,7 @@
 //! A run: where, what, and what each trial gave.
 
 use crate::{Environment, Measurement, SessionFactor, VoidReason};
-use plan::Plan;
+use plan::{Cell, Factor, Plan};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use units::Nanos;
@@ -252,6 +252,14 @@ impl Trial {
 }
 
 impl Run {
+    /// What holds in a cell: its level, or what the host had set before the run.
+    pub fn level<'a>(&'a self, cell: &'a Cell, factor: &Factor) -> Option<&'a str> {
+        let (level, name) = (cell.level(factor), factor.to_string());
+        let mut before = self.environment.settings.iter().rev();
+        let found = || before.find(|(known, _)| *known == name).map(|(_, value)| value.as_str());
+        level.map(|level| level.0.as_str()).or_else(found)
+    }
+
     /// Cells that have been dropped so far.
     pub fn dropped_cells(&self) -> Vec<usize> {
         let of = |event: &Event| match &event.kind {

@@ -1,6 +1,6 @@
 //! Some of an array's drives have nothing to do while others are busy.
 
-use super::{Change, Check, Evidence, Expectation, Felt, Found, counter, summaries};
+use super::{Change, Check, Evidence, Expectation, Felt, Found, counter};
 use crate::{Analysis, CellSummary, Metric, Verdict};
 
 /// A drive that is busy for less than this share of the busiest one's time is cold.
@@ -24,14 +24,8 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
     let uneven = |summary: &CellSummary| {
         members(summary).filter(|(least, most)| *most > BUSY && *least < most * SHARE)
     };
-    let costing = Felt::of(analysis, |it| uneven(it).map(|(least, most)| least / most)).costing;
-    for summary in summaries(analysis) {
-        if !costing.iter().any(|(cell, _)| *cell == summary.cell) {
-            continue;
-        }
-        if let Some((least, most)) = uneven(summary) {
-            take(summary.cell, least / most, Evidence::MembersUneven { least, most });
-        }
+    for (cell, (least, most)) in Felt::of(analysis, uneven).costing {
+        take(cell, least / most, Evidence::MembersUneven { least, most });
     }
     for group in &analysis.groups {
         for cell in &group.cells {

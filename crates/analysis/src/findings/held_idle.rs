@@ -1,8 +1,7 @@
 //! The scheduler holds the device idle while requests wait: a loss, or, where the next request of the same client is
 //! near, a gain.
 
-use super::flush_bound;
-use super::{Change, Check, Evidence, Expectation, Felt, Found, counter};
+use super::{Change, Check, Evidence, Expectation, Felt, Found, counter, flush_bound};
 use crate::{Analysis, CellSummary, Metric};
 use plan::Factor;
 use record::Run;
@@ -40,8 +39,7 @@ fn idle(run: &Run, summary: &CellSummary) -> Option<f64> {
     if let Some(percent) = counter(summary, &counters::SIM_IDLE_WHILE_WAITING) {
         return Some(percent);
     }
-    let level = run.plan.cells[summary.cell].level(&Factor::Scheduler);
-    let name = level.map(|level| level.0.as_str()).or_else(|| run.environment.setting("scheduler"));
+    let name = run.level(&run.plan.cells[summary.cell], &Factor::Scheduler);
     // One that is not known may idle.
     let idles = name.and_then(|name| name.parse().ok()).is_none_or(SchedulerKind::idles);
     let at_device = counter(summary, &counters::EMULATE_DEPTH)?;

@@ -70,14 +70,11 @@ fn full(run: &Run, summary: &CellSummary) -> Option<(f64, Evidence)> {
         // The kernel's own workers write what is buffered; its queue may well be full.
         None => return None,
     };
-    let settings = &run.environment.settings;
     // Counters of several devices are of all together.
-    if settings.iter().any(|(name, _)| name.ends_with(":nr_requests")) {
+    if run.environment.settings.iter().any(|(name, _)| name.ends_with(":nr_requests")) {
         return None;
     }
-    let found = run.environment.setting("nr_requests");
-    let level = cell.level(&Factor::NrRequests).map(|level| level.0.as_str());
-    let requests: u32 = level.or(found)?.parse().ok()?;
+    let requests: u32 = run.level(cell, &Factor::NrRequests)?.parse().ok()?;
     let in_flight = counter(summary, &counters::DEVICE_AQU_SZ)?;
     // A device with several queues has as many in each, and more in flight than that.
     let taken = in_flight / f64::from(requests);

@@ -40,7 +40,7 @@ pub fn find(analysis: &Analysis) -> Option<Found> {
     })
 }
 
-/// Percent of CPU time in the kernel for each operation a second.
+/// Percent of CPU time in the kernel for each operation a second, where the kernel has much of it.
 fn kernel_time(summary: &CellSummary) -> Option<f64> {
     let throughput = summary.throughput?.mean;
     let system = counter(summary, &counters::CPU_SYSTEM)?;

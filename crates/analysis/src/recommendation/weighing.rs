@@ -112,20 +112,21 @@ impl<'a> Weighing<'a> {
             && !self.guards(metric).any(|guard| self.any(candidate, guard, Verdict::Worse))
     }
 
-    /// Whether a candidate is better, under a condition that counts, by less than throughput changed within
-    /// its trials or the baseline's.
-    pub fn is_unsteady(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
-        self.counted.iter().any(|group| {
-            let baseline = self.groups[*group].baseline.cell;
-            candidate.cells[*group].is_some_and(|it| unsteady::outweighs(run, baseline, it, metric))
-        })
-    }
-
-    /// Whether a candidate is better, under a condition that counts, by less than trials differ by what ran before them.
-    pub fn follows_order(&self, run: &Run, candidate: &Candidate, metric: Metric) -> bool {
-        self.counted.iter().any(|group| {
-            candidate.cells[*group].is_some_and(|it| order_effect::outweighs(run, it, metric))
-        })
+    /// Why the gain of a candidate may be none: it is smaller, under a condition that counts, than throughput changed
+    /// within its trials or the baseline's, or than trials differ by what ran before them.
+    pub fn doubt(&self, run: &Run, candidate: &Candidate, metric: Metric) -> Option<StayReason> {
+        let any = |outweighs: &dyn Fn(usize, &ComparedCell) -> bool| {
+            let under = |group: &usize| Some((*group, candidate.cells[*group]?));
+            self.counted.iter().filter_map(under).any(|(group, cell)| outweighs(group, cell))
+        };
+        let baseline = |group: usize| self.groups[group].baseline.cell;
+        if any(&|group, cell| unsteady::outweighs(run, baseline(group), cell, metric)) {
+            Some(StayReason::Unsteady)
+        } else if any(&|_, cell| order_effect::outweighs(run, cell, metric)) {
+            Some(StayReason::OrderEffect)
+        } else {
+            None
+        }
     }
 
     fn baseline_keeps_limits(&self) -> bool {
