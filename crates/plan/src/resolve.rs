@@ -198,12 +198,6 @@ impl RawPlan {
             ..Workload::default()
         };
         let mut engine = self.engine.unwrap_or_default();
-        if levels.is_empty()
-            && dropped.is_empty()
-            && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
-        {
-            levels.push((Factor::Scheduler, schedulers.clone()));
-        }
         // One level of what the clients do is no comparison: it is simply what they do.
         let mut fixed = Cell::default();
         levels.retain(|(factor, all)| {
@@ -215,6 +209,13 @@ impl RawPlan {
             }
             !simple
         });
+        // With nothing to compare, it is the schedulers.
+        if levels.is_empty()
+            && dropped.is_empty()
+            && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
+        {
+            levels.push((Factor::Scheduler, schedulers.clone()));
+        }
         (workload, engine) = fixed.workload(&workload, engine)?;
         if let Some(background) = &workload.background {
             background.check()?;

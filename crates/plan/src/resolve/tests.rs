@@ -118,6 +118,13 @@ fn one_level_of_the_workload_is_no_comparison() {
 }
 
 #[test]
+fn one_level_of_the_workload_alone_compares_the_schedulers() {
+    let plan = raw(&[("clients", &["16"])]).resolve(&offer(), &refuse).unwrap();
+    assert_eq!(labels(&plan), ["mq-deadline", "none", "kyber", "bfq"]);
+    assert_eq!(plan.workload.clients(), 16);
+}
+
+#[test]
 fn a_tunable_is_only_in_its_schedulers_cells() {
     let plan =
         raw(&[("scheduler", &["none", "mq-deadline"]), ("mq-deadline.fifo_batch", &["1", "16"])])
@@ -153,7 +160,7 @@ fn a_size_beyond_the_disk_is_refused() {
 fn a_database_workload_is_one_level_or_a_condition() {
     let one = raw(&[("workload", &["oltp_read_write,tables=2,clients=4"])]);
     let plan = one.resolve(&offer(), &refuse).unwrap();
-    assert_eq!(plan.factors, []);
+    assert_eq!(plan.factors, [Factor::Scheduler]);
     assert_eq!(plan.workload.database.as_ref().unwrap().tables, 2);
     assert_eq!(plan.workload.clients(), 4);
     let two = raw(&[
