@@ -418,3 +418,26 @@ fn a_terminal_or_a_reader_that_goes_away_breaks_no_run() {
     let runs = place.run(&["runs"]).expect(0).out;
     assert_eq!(runs.matches(" done ").count(), 2, "{runs}");
 }
+
+#[test]
+fn dirty_pages_that_a_trial_may_leave_are_told_before_it_begins() {
+    let place = Place::new();
+    let folder = place.scratch();
+    let told = |sync: &str, pattern: &str| {
+        let words = [
+            "plan",
+            folder.to_str().unwrap(),
+            "--size",
+            "64M",
+            "--sync",
+            sync,
+            "--patterns",
+            pattern,
+        ];
+        place.run(&words).expect(0).out.replace('\n', " ").contains("dirty pages")
+    };
+    assert!(told("buffered", "randwrite"));
+    assert!(!told("buffered", "randread"), "reads leave none");
+    assert!(!told("direct", "randwrite"), "nor writes past the page cache");
+    assert!(!told("fdatasync", "randwrite"), "nor what is flushed");
+}

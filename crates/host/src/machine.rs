@@ -102,6 +102,15 @@ impl Machine {
 }
 
 impl DirtyLimits {
+    /// How much may be dirty where so much memory is available.
+    pub fn most(&self, available: Bytes) -> Bytes {
+        if self.limit > Bytes::ZERO {
+            self.limit
+        } else {
+            Bytes(available.0 / 100 * self.limit_percent)
+        }
+    }
+
     fn read(host: &Host) -> DirtyLimits {
         let of =
             |name: &str| -> u64 { tree::number(host.path("/proc/sys/vm").join(name)).unwrap_or(0) };

@@ -49,6 +49,11 @@ pub enum Intention {
         /// The bound.
         limit: Bytes,
     },
+    /// Wait before each trial until the dirty pages that the last one left are written.
+    WriteBack {
+        /// As many as there may be.
+        limit: Bytes,
+    },
     /// Load a database into a private server once, and copy it for each trial.
     LoadPrivate {
         /// The workload.

@@ -53,6 +53,11 @@ impl SyncMode {
     /// Past the page cache, durable when the device's write cache is.
     pub const DIRECT: SyncMode = SyncMode { direct: true, ..SyncMode::BUFFERED };
 
+    /// Whether writes stay in memory until the kernel likes to write them.
+    pub fn leaves_dirty_pages(self) -> bool {
+        self == SyncMode::BUFFERED
+    }
+
     /// Whether each write is durable, by the kernel's word, when it is counted as done.
     pub fn durable(self) -> bool {
         self.open != OpenSync::None || (self.after != AfterWrite::None && self.every == 1)

@@ -34,6 +34,10 @@ pub(crate) fn intention(intention: &Intention) -> String {
         Intention::BoundPageCache { limit } => format!(
             "limit the page cache to {limit} with a control group, and remove the group at the end"
         ),
+        Intention::WriteBack { limit } => format!(
+            "wait before each trial until the dirty pages of the one before are written: up to {limit}, which \
+             may take longer than the trial (--size bounds it)"
+        ),
         Intention::LoadPrivate { data, size, server, kept, .. } => format!(
             "load {data} (about {size}) once into a private {server}, kept in {}; copy it fresh for \
              each trial and run a server on it, and remove all of it at the end",

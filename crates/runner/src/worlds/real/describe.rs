@@ -6,7 +6,7 @@ use super::{
     stage::{filesystem_needs, filesystems, host_kind},
 };
 use crate::WorldError;
-use host::{DirectIoSupport, Surroundings, TrapKind};
+use host::{DirectIoSupport, Machine, Surroundings, TrapKind};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal, SizeLimit};
 use record::{Aspect, Caveat, Environment, Fact, WorldKind};
 use scheduler::KernelVersion;
@@ -65,6 +65,7 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
         all.extend(level.0.parse().ok().map(|filesystem| Intention::MakeFilesystem { filesystem }));
     }
     all.extend(plan.page_cache.map(|limit| Intention::BoundPageCache { limit }));
+    all.extend(write_back(target, plan));
     if plan.is_of_databases() {
         all.extend(databases::intentions(target, plan));
     }
@@ -79,6 +80,20 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
         });
     }
     all
+}
+
+/// What write-back between trials may take, where jobs leave dirty pages.
+fn write_back(target: &RealTarget, plan: &Plan) -> Option<Intention> {
+    let left = |cell: &Cell| {
+        let (workload, engine) = plan.workload_of(cell).ok()?;
+        let jobs = workload.jobs(plan.size).skip(usize::from(target.trace.is_some()));
+        let dirty = jobs.filter(|(job, _)| job.pattern.writes() && job.sync.leaves_dirty_pages());
+        (engine != EngineKind::Null).then(|| dirty.map(|(_, span)| span).max()).flatten()
+    };
+    let span = plan.cells.iter().filter_map(left).max()?;
+    let machine = Machine::read(&target.host);
+    let memory = plan.page_cache.unwrap_or(machine.memory_available);
+    Some(Intention::WriteBack { limit: span.min(machine.dirty.most(memory)) })
 }
 
 /// Why a cell's workload cannot be run here.
