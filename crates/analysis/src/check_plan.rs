@@ -170,6 +170,7 @@ impl Subject<'_> {
             Change::NoThrottling => (Factor::WbtLatUsec, "0".to_owned()),
             Change::LongerQueue => (Factor::NrRequests, self.longer_queue(cell)?),
             Change::FewerClients => self.fewer_clients(cell)?,
+            Change::OneClient => self.one_client(cell)?,
             Change::MoreClientsLessDepth => return self.less_depth(cell),
             Change::SameRate => (Factor::Rate, self.rate()?),
             Change::Direct => (Factor::Sync, SyncMode::DIRECT.to_string()),
@@ -225,16 +226,19 @@ impl Subject<'_> {
 
     fn fewer_clients(&self, cell: &Cell) -> Result<(Factor, String), NotCheckable> {
         let workload = self.workload(cell)?;
-        let clients = match &workload.database {
-            Some(database) => database.clients.unwrap_or(workload.job.clients),
-            None => workload.job.clients,
-        };
         let depth = workload.job.depth;
-        match (clients / TIMES, depth / TIMES) {
+        match (workload.clients() / TIMES, depth / TIMES) {
             (0, 0) => Err(NotCheckable::AlreadySo),
             (0, less) if workload.database.is_none() => Ok((Factor::Depth, less.to_string())),
             (0, _) => Err(NotCheckable::AlreadySo),
             (fewer, _) => Ok((Factor::Clients, fewer.to_string())),
+        }
+    }
+
+    fn one_client(&self, cell: &Cell) -> Result<(Factor, String), NotCheckable> {
+        match self.workload(cell)?.clients() {
+            0 | 1 => Err(NotCheckable::AlreadySo),
+            _ => Ok((Factor::Clients, "1".to_owned())),
         }
     }
 

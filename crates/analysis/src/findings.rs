@@ -141,6 +141,8 @@ pub enum Change {
     Reads,
     /// A quarter of the clients.
     FewerClients,
+    /// A single client.
+    OneClient,
     /// Twice the clients at half the depth.
     MoreClientsLessDepth,
     /// The rate that both cells can keep, offered to both.

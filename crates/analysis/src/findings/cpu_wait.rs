@@ -26,6 +26,6 @@ pub fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
     (!cells.is_empty()).then_some(Found {
         cells,
         evidence: Evidence::CpuWait { waited_us: most.0, mean_latency_us: most.1 },
-        check: Check { change: Change::FewerClients, expect: Expectation::EvidenceVanishes },
+        check: Check { change: Change::OneClient, expect: Expectation::EvidenceVanishes },
     })
 }
