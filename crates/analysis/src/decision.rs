@@ -94,7 +94,7 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
             let choice = Choice::Keep(KeepReason::Unsteady);
             Decision { cell: group.baseline.cell, choice, less_durable }
         }
-        Some((cell, metric)) if order_effect::outweighs(run, cell, metric) => {
+        Some((cell, metric)) if order_effect::outweighs(run, group.baseline.cell, cell, metric) => {
             let choice = Choice::Keep(KeepReason::OrderEffect);
             Decision { cell: group.baseline.cell, choice, less_durable }
         }

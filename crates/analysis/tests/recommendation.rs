@@ -137,6 +137,11 @@ fn what_a_cell_leaves_to_its_followers_is_no_gain_of_its_own() {
     let bare = disturbed(0.8, 1.0);
     assert_eq!(stays(&bare, &Wish::default()), StayReason::OrderEffect);
     assert_eq!(verdict(&bare), Choice::Keep(KeepReason::OrderEffect));
+    // Four followers are too few to show an effect; that only they are slower is seen all the same.
+    let mut few = disturbed(0.8, 1.0);
+    few.trials.retain(|trial| trial.id.round % 2 == 0 && trial.id.round < 8);
+    assert_eq!(stays(&few, &Wish::default()), StayReason::OrderEffect);
+    assert_eq!(verdict(&few), Choice::Keep(KeepReason::OrderEffect));
     let large = disturbed(0.9, 1.5);
     assert_eq!(taken(&large, &Wish::default()).as_deref(), Some("kyber"), "more than it leaves");
 }

@@ -11,11 +11,19 @@ const ALPHA: f64 = 0.01;
 const CHANGE: f64 = 0.05;
 /// Trials after the same cell, from which one can tell.
 const TRIALS: usize = 6;
+/// The share of a gain that must be left without the baseline's trials after the cell that gains.
+const LEFT: f64 = 0.5;
+/// Rounds from which that share can be told.
+const ROUNDS: usize = 3;
+
+/// Whether nothing of a trial is left for the next: each trial of the simulated world has a machine of its own.
+fn begins_anew(run: &Run) -> bool {
+    run.environment.world == WorldKind::Simulated
+}
 
 /// The cells after which trials differ, and by how much: a logarithm, the largest first.
 fn effects(run: &Run) -> Vec<(usize, f64)> {
-    // Each trial of the simulated world begins with a machine of its own.
-    if run.environment.world == WorldKind::Simulated {
+    if begins_anew(run) {
         return Vec::new();
     }
     let mut after: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -39,13 +47,46 @@ fn effects(run: &Run) -> Vec<(usize, f64)> {
     found
 }
 
-/// Whether a cell is better than its baseline by less than trials differ by what ran before them: no trial follows one
-/// of its own cell, so that what a cell leaves behind is counted against the others.
-pub(crate) fn outweighs(run: &Run, cell: &ComparedCell, metric: Metric) -> bool {
-    let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better);
-    let effects = effects(run);
-    let largest = effects.first().map_or(0.0, |(_, change)| change.abs());
-    better.is_some_and(|better| largest > better.ratio.ln().abs())
+/// Whether a cell is better than its baseline by less than trials differ by what ran before them, or mostly beside the
+/// baseline's trials that follow it: no trial follows one of its own cell, so that what a cell leaves behind is counted
+/// against the others.
+pub(crate) fn outweighs(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> bool {
+    let Some(better) = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better) else {
+        return false;
+    };
+    let gain = better.ratio.ln();
+    effects(run).first().is_some_and(|(_, change)| change.abs() > gain.abs())
+        || without_followers(run, baseline, cell.summary.cell, metric)
+            .is_some_and(|left| left / gain < LEFT)
+}
+
+/// The logarithm of a cell's figure over its baseline's, round by round, without the baseline's trials that follow one
+/// of the cell; `None` where none of them does, or too few do not.
+fn without_followers(run: &Run, baseline: usize, cell: usize, metric: Metric) -> Option<f64> {
+    if begins_anew(run) {
+        return None;
+    }
+    let mut rounds: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let (mut followers, mut before) = (0, None);
+    for trial in &run.trials {
+        let follows = before == Some(cell);
+        before = Some(trial.id.cell);
+        let figure = || metric.log(&[trial.measurement()?]);
+        let (of_cell, of_baseline) = rounds.entry(trial.id.round).or_default();
+        match trial.id.cell {
+            it if it == cell => of_cell.extend(figure()),
+            it if it == baseline && follows => followers += 1,
+            it if it == baseline => of_baseline.extend(figure()),
+            _ => {}
+        }
+    }
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+    let paired: Vec<f64> = rounds
+        .values()
+        .filter(|(of_cell, of_baseline)| !of_cell.is_empty() && !of_baseline.is_empty())
+        .map(|(of_cell, of_baseline)| mean(of_cell) - mean(of_baseline))
+        .collect();
+    (followers > 0 && paired.len() >= ROUNDS).then(|| mean(&paired))
 }
 
 pub(super) fn find(run: &Run) -> Option<Found> {

@@ -122,7 +122,7 @@ impl<'a> Weighing<'a> {
         let baseline = |group: usize| self.groups[group].baseline.cell;
         if any(&|group, cell| unsteady::outweighs(run, baseline(group), cell, metric)) {
             Some(StayReason::Unsteady)
-        } else if any(&|_, cell| order_effect::outweighs(run, cell, metric)) {
+        } else if any(&|group, cell| order_effect::outweighs(run, baseline(group), cell, metric)) {
             Some(StayReason::OrderEffect)
         } else {
             None
