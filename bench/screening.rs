@@ -1,11 +1,11 @@
 //! Screening beside every cell in every round: matrices of 96 cells and more in the simulated world, of which
 //! long runs of all cells tell the truth. `cargo bench -p runner --bench screening -- 40 1` takes 40 matrices
-//! from seed 1.
+//! from seed 1; with `'ssd-nvme, randwrite'` only those whose name has these words.
 //!
 //! A matrix is drawn: a device, what its clients do, five queue sizes, two block sizes and three numbers of
 //! clients, with all schedulers. Truth is the mean over the conditions of the logarithm of throughput over
 //! rounds of every cell, with accesses other than the screening's. Printed: what the screening's winner lacks of
-//! the best, and its trials over those of the plan of every cell, twelve rounds.
+//! the best, with the standard error of that, and its trials over those of the plan of every cell, twelve rounds.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -41,16 +41,21 @@ struct Silent;
 impl Watcher for Silent {}
 
 fn main() {
-    let mut numbers = std::env::args().skip(1).filter_map(|argument| argument.parse::<u64>().ok());
+    let words: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    let mut numbers = words.iter().filter_map(|word| word.parse::<u64>().ok());
     let matrices = numbers.next().unwrap_or(8);
     let first = numbers.next().unwrap_or(1);
-    let (mut within, mut share_most) = (0, 0.0f64);
+    let wanted = words.iter().find(|word| word.parse::<u64>().is_err());
+    let (mut matrices_run, mut within, mut share_most) = (0, 0, 0.0f64);
     println!(
-        " seed  matrix                            cells  trials  of all  unseen  lacks  winner"
+        " seed  matrix                            cells  trials  of all  unseen  lacks  error  winner"
     );
     for seed in first..first + matrices {
         let (name, raw) =
             (0..).map(|draw| matrix(seed, draw)).find(|(_, raw)| is_large(raw)).unwrap();
+        if wanted.is_some_and(|wanted| !name.contains(wanted.as_str())) {
+            continue;
+        }
         let screened = run(&RawPlan { screen: Some(true), seed: Some(seed), ..raw.clone() });
         let exhaustive = RawPlan {
             screen: Some(false),
@@ -61,29 +66,31 @@ fn main() {
         let truth = truth(&run(&exhaustive));
         let screening = Analysis::of(&screened).screening.unwrap();
         let winner = &screening.leader().label;
-        let best = truth.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        let lacks = 1.0 - (truth[winner] - best).exp();
+        let best = truth.values().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap();
+        let (lacks, error) = lack(&truth[winner], best);
         let share = screened.trials.len() as f64 / (PLAN_ROUNDS * screened.plan.slots()) as f64;
+        matrices_run += 1;
         within += u64::from(lacks <= 0.02);
         share_most = share_most.max(share);
         println!(
-            "{seed:5}  {name:32} {:6} {:7} {:6.1}% {:7} {:5.1}%  {winner}",
+            "{seed:5}  {name:32} {:6} {:7} {:6.1}% {:7} {:5.1}% {:5.1}%  {winner}",
             screened.plan.cells.len(),
             screened.trials.len(),
             100.0 * share,
             screening.cells - screening.cells_seen,
             100.0 * lacks,
+            100.0 * error,
         );
         missed(&screening, &truth, best);
     }
     println!(
-        "{within} of {matrices} winners within 2 % of the best; {:.1} % of the trials at the most",
+        "{within} of {matrices_run} winners within 2 % of the best; {:.1} % of the trials at the most",
         100.0 * share_most
     );
 }
 
 /// Settings that the screening calls worse and that are the best.
-fn missed(screening: &Screening, truth: &BTreeMap<String, f64>, best: f64) {
+fn missed(screening: &Screening, truth: &BTreeMap<String, Vec<f64>>, best: &[f64]) {
     for setting in &screening.settings {
         let ScreenStanding::Aside(cause) = setting.standing else { continue };
         if cause != AsideCause::NoTime && truth[&setting.label] == best {
@@ -149,19 +156,35 @@ fn run(raw: &RawPlan) -> Run {
     run
 }
 
-/// The mean over the conditions of the logarithm of throughput, by setting.
-fn truth(run: &Run) -> BTreeMap<String, f64> {
-    let log = |cell: usize| {
-        let of_cell = run.trials.iter().filter(|trial| trial.id.cell == cell);
-        let rates = of_cell.filter_map(|trial| trial.measurement()).map(|measurement| {
-            (measurement.operations().max(1) as f64 / measurement.span.as_secs_f64()).ln()
-        });
-        let rates: Vec<f64> = rates.collect();
-        rates.iter().sum::<f64>() / rates.len() as f64
-    };
+/// The mean over the conditions of the logarithm of throughput, by setting, in each round.
+fn truth(run: &Run) -> BTreeMap<String, Vec<f64>> {
+    let mut logs: BTreeMap<(usize, u32), f64> = BTreeMap::new();
+    for trial in &run.trials {
+        let Some(measurement) = trial.measurement() else { continue };
+        let rate = measurement.operations().max(1) as f64 / measurement.span.as_secs_f64();
+        // The baseline has two trials a round: the first is enough.
+        logs.entry((trial.id.cell, trial.id.round)).or_insert_with(|| rate.ln());
+    }
     let settings = run.plan.settings().into_iter().map(|setting| {
         let cells: Vec<usize> = setting.cells.iter().flatten().copied().collect();
-        (setting.label(), cells.iter().map(|cell| log(*cell)).sum::<f64>() / cells.len() as f64)
+        let of_round = |round| {
+            cells.iter().map(|cell| logs[&(*cell, round)]).sum::<f64>() / cells.len() as f64
+        };
+        (setting.label(), (0..TRUTH_ROUNDS).map(of_round).collect())
     });
     settings.collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What a setting lacks of another, and the standard error of that over the rounds.
+fn lack(setting: &[f64], best: &[f64]) -> (f64, f64) {
+    let by_round: Vec<f64> =
+        setting.iter().zip(best).map(|(of_setting, of_best)| of_best - of_setting).collect();
+    let middle = mean(&by_round);
+    let squares: f64 = by_round.iter().map(|it| (it - middle).powi(2)).sum();
+    let rounds = by_round.len() as f64;
+    (1.0 - (-middle).exp(), (squares / (rounds * (rounds - 1.0))).sqrt())
 }

@@ -99,6 +99,17 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    /// A test that fails leaves neither devices nor settings behind.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for words in [["emulate", "stop", "all"].as_slice(), &["undo", "--interrupted"]] {
+                let _ = self.spindle(words).output();
+            }
+        }
+    }
+}
+
 /// How the program ended.
 #[derive(Debug)]
 pub struct Ended {

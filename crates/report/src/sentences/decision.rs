@@ -166,7 +166,7 @@ fn keep(baseline: &str, reason: KeepReason) -> String {
              measure longer (--warmup, --measure)."
         ),
         KeepReason::OrderEffect => format!(
-            "Keep {baseline}: what is better is so by less than trials differ by what ran before them; \
+            "Keep {baseline}: what is better may be so only because its trials left less to those after them; \
              measure with a longer --warmup, when nothing else is busy."
         ),
         KeepReason::NothingBetter => format!("Keep {baseline}: nothing is better."),

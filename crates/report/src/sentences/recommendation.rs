@@ -193,8 +193,8 @@ impl About<'_> {
                  --measure."
             ),
             StayReason::OrderEffect => format!(
-                "{keep}: what is better is so by less than trials differ by what ran before them, so that it \
-                 may be what others lost. Measure again with a longer --warmup, when nothing else is busy."
+                "{keep}: what is better may be so only because its trials left less to those after them. \
+                 Measure again with a longer --warmup, when nothing else is busy."
             ),
             StayReason::Open => format!(
                 "{keep}: nothing is shown to be better; more rounds could settle what is open."
