@@ -171,6 +171,40 @@ fn a_gain_that_longer_trials_could_turn_round_is_not_recommended() {
 }
 
 #[test]
+fn a_tail_that_is_longer_at_the_beginning_of_trials_only_is_no_reason() {
+    let truth = |label: &str| (1000.0, if label == "kyber" { 7.0 } else { 10.0 });
+    // The baseline's 99th percentile in the first and in the second half of each trial, ms.
+    let tails = |first: f64, second: f64| {
+        let mut run = run(&[SCHEDULERS], &truth, 0.01, 1);
+        let kyber = |cell: usize| run.plan.cells[cell].label(&run.plan.compared()) == "kyber";
+        let of_kyber: Vec<bool> = run.trials.iter().map(|trial| kyber(trial.id.cell)).collect();
+        for (trial, kyber) in run.trials.iter_mut().zip(of_kyber) {
+            let Outcome::Valid(measurement) = &mut trial.outcome else { panic!() };
+            let p99 = |at| match kyber {
+                true => 7.0,
+                false if at > 5 => second,
+                false => first,
+            };
+            let second = |at| Second {
+                at: at as f64,
+                writes: 1000,
+                p99: Nanos::from_millis_f64(p99(at)),
+                ..Second::default()
+            };
+            measurement.seconds = (1..=10).map(second).collect();
+        }
+        run
+    };
+    assert_eq!(stays(&tails(14.0, 7.0), &Wish::default()), StayReason::Unsteady);
+    assert_eq!(taken(&tails(10.0, 10.0), &Wish::default()).as_deref(), Some("kyber"));
+    assert_eq!(
+        taken(&tails(14.0, 10.0), &Wish::default()).as_deref(),
+        Some("kyber"),
+        "most is left"
+    );
+}
+
+#[test]
 fn a_condition_without_a_gain_does_not_make_that_of_another_unsteady() {
     let truth = |label: &str| (if label == "kyber, 4 clients" { 1300.0 } else { 1000.0 }, 10.0);
     let clients: (&str, &[&str]) = ("clients", &["1", "4"]);

@@ -3,12 +3,16 @@
 use super::{Change, Check, Evidence, Expectation, Found, summaries};
 use crate::{Analysis, ComparedCell, Estimate, Metric, Verdict};
 use record::{Measurement, Run};
+use units::Nanos;
 
 /// A change from the first half to the second below this share matters to nobody.
 const CHANGE: f64 = 0.05;
 
 /// The probability with which one cell is called unsteady by accident.
 const ALPHA: f64 = 0.01;
+
+/// The share of a gain that must be left in the second halves of trials.
+const LEFT: f64 = 0.5;
 
 /// The logarithm of the second half's operations over the first half's.
 fn change(measurement: &Measurement) -> Option<f64> {
@@ -36,24 +40,65 @@ pub(crate) fn changes(run: &Run, cell: usize) -> Vec<f64> {
 /// The mean logarithm of a cell's second halves over its first, where that is shown to be more than
 /// [`CHANGE`].
 pub(crate) fn of_cell(run: &Run, cell: usize) -> Option<f64> {
-    // A trace is what it is, from its beginning to its end.
-    if run.plan.workload.replay.is_some() {
+    if is_replay(run) {
         return None;
     }
-    let estimate = Estimate::of(&changes(run, cell))?;
-    let sure = estimate.n >= 3 && estimate.mean.abs() > estimate.half_width(ALPHA);
-    (sure && estimate.mean.abs() > CHANGE).then_some(estimate.mean)
+    Estimate::of(&changes(run, cell)).filter(|it| is_sure(*it)).map(|it| it.mean)
 }
 
-/// Whether a cell is better than its baseline by less than throughput changed within the trials of either.
+/// A trace is what it is, from its beginning to its end.
+fn is_replay(run: &Run) -> bool {
+    run.plan.workload.replay.is_some()
+}
+
+/// Whether a change within trials is shown, and is more than [`CHANGE`].
+fn is_sure(change: Estimate) -> bool {
+    let shown = change.n >= 3 && change.mean.abs() > change.half_width(ALPHA);
+    shown && change.mean.abs() > CHANGE
+}
+
+/// The mean logarithms of a trial's 99th percentiles second by second, in its first half and in its second.
+fn tails(measurement: &Measurement) -> Option<(f64, f64)> {
+    let logs: Vec<f64> = measurement
+        .seconds
+        .iter()
+        .filter(|second| second.at > 0.0 && second.p99 > Nanos::ZERO)
+        .map(|second| second.p99.as_secs_f64().ln())
+        .collect();
+    let half = logs.len() / 2;
+    let mean = |some: &[f64]| some.iter().sum::<f64>() / half as f64;
+    (half >= 2).then(|| (mean(&logs[..half]), mean(&logs[logs.len() - half..])))
+}
+
+/// Whether a cell's tail is shorter than its baseline's at the beginning of trials only: the tail of either changes
+/// within its trials, and less than half of the gain is left in their second halves.
+fn tail_settles(run: &Run, baseline: usize, cell: usize, gain: f64) -> bool {
+    let of = |cell: usize| -> Vec<(f64, f64)> {
+        let trials = run.trials.iter().filter(|trial| trial.id.cell == cell);
+        trials.filter_map(|trial| tails(trial.measurement()?)).collect()
+    };
+    let changes = |all: &[(f64, f64)]| {
+        let changes: Vec<f64> = all.iter().map(|(first, second)| second - first).collect();
+        Estimate::of(&changes).is_some_and(is_sure)
+    };
+    let late =
+        |all: &[(f64, f64)]| all.iter().map(|(_, second)| second).sum::<f64>() / all.len() as f64;
+    let (of_cell, of_baseline) = (of(cell), of(baseline));
+    !is_replay(run)
+        && (changes(&of_cell) || changes(&of_baseline))
+        && (late(&of_cell) - late(&of_baseline)) / gain < LEFT
+}
+
+/// Whether a cell is better than its baseline by less than that figure changed within the trials of either.
 pub(crate) fn outweighs(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> bool {
-    let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better);
-    better.is_some_and(|better| {
-        [cell.summary.cell, baseline]
-            .into_iter()
-            .filter_map(|cell| of_cell(run, cell))
-            .any(|change| change.abs() > better.ratio.ln().abs())
-    })
+    let Some(better) = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better) else {
+        return false;
+    };
+    let gain = better.ratio.ln();
+    let throughput =
+        [cell.summary.cell, baseline].into_iter().filter_map(|cell| of_cell(run, cell));
+    throughput.into_iter().any(|change| change.abs() > gain.abs())
+        || (metric == Metric::P99 && tail_settles(run, baseline, cell.summary.cell, gain))
 }
 
 pub(super) fn find(run: &Run, analysis: &Analysis) -> Option<Found> {

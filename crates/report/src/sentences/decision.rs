@@ -162,7 +162,7 @@ fn keep(baseline: &str, reason: KeepReason) -> String {
             format!("Keep {baseline}: what is better can lose what {baseline} cannot.")
         }
         KeepReason::Unsteady => format!(
-            "Keep {baseline}: what is better is so by less than throughput changed within the trials; \
+            "Keep {baseline}: what is better is so by less than it changed within the trials; \
              measure longer (--warmup, --measure)."
         ),
         KeepReason::OrderEffect => format!(

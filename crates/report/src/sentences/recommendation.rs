@@ -188,7 +188,7 @@ impl About<'_> {
                 format!("{keep}: what is better can lose data that it cannot lose.")
             }
             StayReason::Unsteady => format!(
-                "{keep}: what is better is so by less than operations per second changed within the trials, so \
+                "{keep}: what is better is so by less than it changed within the trials, so \
                  that longer trials could say the opposite. Measure again with a longer --warmup and \
                  --measure."
             ),
