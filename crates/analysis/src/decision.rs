@@ -2,7 +2,7 @@
 
 use crate::{
     ComparedCell, Group, Metric, Verdict,
-    findings::{order_effect, unsteady},
+    doubt::{Doubt, doubt},
     recommendation::{changes, is_worse},
 };
 use record::Run;
@@ -57,9 +57,9 @@ pub enum KeepReason {
     NothingBetter,
     /// What is better can lose what the baseline cannot.
     LessDurable,
-    /// What is better is so by less than throughput changed within the trials.
+    /// What is better may be so only because trials had not settled.
     Unsteady,
-    /// What is better is so by less than trials differ by what ran before them.
+    /// What is better may be so only because of what its trials left to those after them.
     OrderEffect,
 }
 
@@ -74,9 +74,8 @@ impl Decision {
 /// latency, or better in latency and not worse in throughput; among several the one whose gain is
 /// largest at the near end of its interval, or the one with the fewest changes of those that cannot be told apart from
 /// it. A cell that can lose what the baseline cannot is none of
-/// them: whether its gain is worth that is not for figures to say. Where trials had not settled by more than
-/// the gain, longer ones could say the opposite, and the baseline is kept; so it is where trials depend by more than the
-/// gain on what ran before them.
+/// them: whether its gain is worth that is not for figures to say. Where something else may have made the
+/// gain ([`Doubt`]), the baseline is kept.
 pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
     let found = best(group, &durable)
@@ -89,26 +88,19 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
         None => true,
     });
     let less_durable = risky.map(|(cell, metric)| LessDurable { cell: cell.summary.cell, metric });
-    match found {
-        Some((cell, metric)) if unsteady::outweighs(run, group.baseline.cell, cell, metric) => {
-            let choice = Choice::Keep(KeepReason::Unsteady);
-            Decision { cell: group.baseline.cell, choice, less_durable }
+    let baseline = group.baseline.cell;
+    let doubt = found.and_then(|(cell, metric)| doubt(run, baseline, cell, metric));
+    let reason = match (found, doubt) {
+        (Some((cell, metric)), None) => {
+            let cell = cell.summary.cell;
+            return Decision { cell, choice: Choice::Take(metric), less_durable };
         }
-        Some((cell, metric)) if order_effect::outweighs(run, group.baseline.cell, cell, metric) => {
-            let choice = Choice::Keep(KeepReason::OrderEffect);
-            Decision { cell: group.baseline.cell, choice, less_durable }
-        }
-        Some((cell, metric)) => {
-            Decision { cell: cell.summary.cell, choice: Choice::Take(metric), less_durable }
-        }
-        None => {
-            let reason = match less_durable {
-                Some(_) => KeepReason::LessDurable,
-                None => keep_reason(group, &durable),
-            };
-            Decision { cell: group.baseline.cell, choice: Choice::Keep(reason), less_durable }
-        }
-    }
+        (_, Some(Doubt::Unsteady)) => KeepReason::Unsteady,
+        (_, Some(Doubt::OrderEffect)) => KeepReason::OrderEffect,
+        (None, None) if less_durable.is_some() => KeepReason::LessDurable,
+        (None, None) => keep_reason(group, &durable),
+    };
+    Decision { cell: baseline, choice: Choice::Keep(reason), less_durable }
 }
 
 /// The cell among some that is worth a change, and the figure in which it is better.

@@ -319,6 +319,9 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     })
 }
 
+/// The share of a gain that must be left without what may have made it.
+const LEFT: f64 = 0.5;
+
 /// Cells in which a cause shows, with its figure, by what it does to their throughput.
 struct Felt<T> {
     /// They lose by it, or it is not settled.

@@ -21,6 +21,7 @@ mod check_outcome;
 mod check_plan;
 mod comparison;
 mod decision;
+mod doubt;
 mod estimate;
 mod evidence;
 mod findings;

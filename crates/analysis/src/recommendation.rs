@@ -10,7 +10,7 @@ mod weighing;
 
 use crate::{
     Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::logs, compare,
-    findings,
+    doubt::Doubt, findings,
 };
 use plan::{Factor, Level, LossKind, Role};
 use record::Run;
@@ -109,10 +109,9 @@ pub enum StayReason {
     Conditions,
     /// What is better can lose what the baseline cannot.
     LessDurable,
-    /// What is better is so by less than throughput changed within its trials or the baseline's: longer ones
-    /// could say the opposite.
+    /// What is better may be so only because trials had not settled: longer ones could say the opposite.
     Unsteady,
-    /// What is better is so by less than trials differ by what ran before them.
+    /// What is better may be so only because of what its trials left to those after them.
     OrderEffect,
     /// Nothing is shown to be better, and more rounds could settle the rest.
     Open,
@@ -245,7 +244,8 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         _ => None,
     };
     let (answer, chosen) = match (taken, doubt) {
-        (_, Some(why)) => (Answer::Keep { why }, None),
+        (_, Some(Doubt::Unsteady)) => (Answer::Keep { why: StayReason::Unsteady }, None),
+        (_, Some(Doubt::OrderEffect)) => (Answer::Keep { why: StayReason::OrderEffect }, None),
         (Some((metric, candidate, why)), None) => {
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))

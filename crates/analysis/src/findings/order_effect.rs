@@ -1,7 +1,7 @@
 //! A trial depends on which cell ran before it.
 
-use super::{Change, Check, Evidence, Expectation, Found};
-use crate::{ComparedCell, Estimate, Metric, Verdict, residuals::residuals};
+use super::{Change, Check, Evidence, Expectation, Found, LEFT};
+use crate::{Estimate, Metric, residuals::residuals};
 use record::{Run, WorldKind};
 use std::collections::BTreeMap;
 
@@ -11,9 +11,7 @@ const ALPHA: f64 = 0.01;
 const CHANGE: f64 = 0.05;
 /// Trials after the same cell, from which one can tell.
 const TRIALS: usize = 6;
-/// The share of a gain that must be left without the baseline's trials after the cell that gains.
-const LEFT: f64 = 0.5;
-/// Rounds from which that share can be told.
+/// Rounds from which one can tell how much of a gain is left without some of the baseline's trials.
 const ROUNDS: usize = 3;
 
 /// Whether nothing of a trial is left for the next: each trial of the simulated world has a machine of its own.
@@ -47,17 +45,19 @@ fn effects(run: &Run) -> Vec<(usize, f64)> {
     found
 }
 
-/// Whether a cell is better than its baseline by less than trials differ by what ran before them, or mostly beside the
-/// baseline's trials that follow it: no trial follows one of its own cell, so that what a cell leaves behind is counted
-/// against the others.
-pub(crate) fn outweighs(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> bool {
-    let Some(better) = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better) else {
-        return false;
-    };
-    let gain = better.ratio.ln();
+/// Whether a gain, as a logarithm, is smaller than what trials differ by what ran before them, or comes mostly of the
+/// baseline's trials that follow the cell: no trial follows one of its own cell, so that what a cell leaves behind is
+/// counted against the others.
+pub(crate) fn outweighs(
+    run: &Run,
+    baseline: usize,
+    cell: usize,
+    metric: Metric,
+    gain: f64,
+) -> bool {
+    let left = || without_followers(run, baseline, cell, metric);
     effects(run).first().is_some_and(|(_, change)| change.abs() > gain.abs())
-        || without_followers(run, baseline, cell.summary.cell, metric)
-            .is_some_and(|left| left / gain < LEFT)
+        || left().is_some_and(|left| left / gain < LEFT)
 }
 
 /// The logarithm of a cell's figure over its baseline's, round by round, without the baseline's trials that follow one

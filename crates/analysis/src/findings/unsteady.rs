@@ -1,7 +1,7 @@
 //! Trials that had not settled: their second half differs from the first.
 
-use super::{Change, Check, Evidence, Expectation, Found, summaries};
-use crate::{Analysis, ComparedCell, Estimate, Metric, Verdict};
+use super::{Change, Check, Evidence, Expectation, Found, LEFT, summaries};
+use crate::{Analysis, Estimate, Metric};
 use record::{Measurement, Run};
 use units::Nanos;
 
@@ -10,9 +10,6 @@ const CHANGE: f64 = 0.05;
 
 /// The probability with which one cell is called unsteady by accident.
 const ALPHA: f64 = 0.01;
-
-/// The share of a gain that must be left in the second halves of trials.
-const LEFT: f64 = 0.5;
 
 /// The logarithm of the second half's operations over the first half's.
 fn change(measurement: &Measurement) -> Option<f64> {
@@ -89,16 +86,18 @@ fn tail_settles(run: &Run, baseline: usize, cell: usize, gain: f64) -> bool {
         && (late(&of_cell) - late(&of_baseline)) / gain < LEFT
 }
 
-/// Whether a cell is better than its baseline by less than that figure changed within the trials of either.
-pub(crate) fn outweighs(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> bool {
-    let Some(better) = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better) else {
-        return false;
-    };
-    let gain = better.ratio.ln();
-    let throughput =
-        [cell.summary.cell, baseline].into_iter().filter_map(|cell| of_cell(run, cell));
-    throughput.into_iter().any(|change| change.abs() > gain.abs())
-        || (metric == Metric::P99 && tail_settles(run, baseline, cell.summary.cell, gain))
+/// Whether a gain, as a logarithm, is smaller than what throughput changed within the trials of the cell or of its
+/// baseline, or is one in the tail that is there at the beginning of trials only.
+pub(crate) fn outweighs(
+    run: &Run,
+    baseline: usize,
+    cell: usize,
+    metric: Metric,
+    gain: f64,
+) -> bool {
+    let changes = [cell, baseline].into_iter().filter_map(|cell| of_cell(run, cell));
+    changes.map(f64::abs).any(|change| change > gain.abs())
+        || (metric == Metric::P99 && tail_settles(run, baseline, cell, gain))
 }
 
 pub(super) fn find(run: &Run, analysis: &Analysis) -> Option<Found> {

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     Analysis, ComparedCell, Group, Keeping, Metric, Verdict,
-    findings::{order_effect, unsteady},
+    doubt::{Doubt, doubt},
 };
 use plan::{Factor, Level};
 use record::Run;
@@ -112,21 +112,13 @@ impl<'a> Weighing<'a> {
             && !self.guards(metric).any(|guard| self.any(candidate, guard, Verdict::Worse))
     }
 
-    /// Why the gain of a candidate may be none: it is smaller, under a condition that counts, than throughput changed
-    /// within its trials or the baseline's, or than trials differ by what ran before them.
-    pub fn doubt(&self, run: &Run, candidate: &Candidate, metric: Metric) -> Option<StayReason> {
-        let any = |outweighs: &dyn Fn(usize, &ComparedCell) -> bool| {
-            let under = |group: &usize| Some((*group, candidate.cells[*group]?));
-            self.counted.iter().filter_map(under).any(|(group, cell)| outweighs(group, cell))
+    /// What may have made the gain of a candidate, under a condition that counts.
+    pub fn doubt(&self, run: &Run, candidate: &Candidate, metric: Metric) -> Option<Doubt> {
+        let under = |group: &usize| {
+            let baseline = self.groups[*group].baseline.cell;
+            doubt(run, baseline, candidate.cells[*group]?, metric)
         };
-        let baseline = |group: usize| self.groups[group].baseline.cell;
-        if any(&|group, cell| unsteady::outweighs(run, baseline(group), cell, metric)) {
-            Some(StayReason::Unsteady)
-        } else if any(&|group, cell| order_effect::outweighs(run, baseline(group), cell, metric)) {
-            Some(StayReason::OrderEffect)
-        } else {
-            None
-        }
+        self.counted.iter().filter_map(under).min()
     }
 
     fn baseline_keeps_limits(&self) -> bool {

@@ -1,0 +1,27 @@
+//! Why a gain may be none: what a finding speaks of may have made it.
+
+use crate::{
+    ComparedCell, Metric, Verdict,
+    findings::{order_effect, unsteady},
+};
+use record::Run;
+
+/// What may have made a gain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// Trials had not settled.
+    Unsteady,
+    /// Trials depend on what ran before them.
+    OrderEffect,
+}
+
+/// What may have made the gain of a cell over its baseline; `None` where nothing did, or there is no gain.
+pub fn doubt(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> Option<Doubt> {
+    let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better)?;
+    let (cell, gain) = (cell.summary.cell, better.ratio.ln());
+    if unsteady::outweighs(run, baseline, cell, metric, gain) {
+        Some(Doubt::Unsteady)
+    } else {
+        order_effect::outweighs(run, baseline, cell, metric, gain).then_some(Doubt::OrderEffect)
+    }
+}
