@@ -287,8 +287,8 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
             "repeat with the scheduler none (noop): the drives must share the work, and throughput rise"
         }
         FindingKind::CpuWait => {
-            "repeat with fewer --clients or a smaller --depths, or with less else on this machine: \
-             latencies must fall by more than the storage's share"
+            "repeat with --clients 1: the wait must vanish, else something other than the clients keeps \
+             the processors"
         }
         FindingKind::Drift => "repeat with a longer --warmup: the change must vanish",
         FindingKind::FlushBound => "repeat without flushes (--sync direct): throughput must rise",
