@@ -2,7 +2,7 @@
 
 use crate::{
     ComparedCell, Group, Metric, Verdict,
-    doubt::{Doubt, doubt},
+    confounder::{Confounder, confounder},
     recommendation::{changes, is_worse},
 };
 use record::Run;
@@ -75,7 +75,7 @@ impl Decision {
 /// largest at the near end of its interval, or the one with the fewest changes of those that cannot be told apart from
 /// it. A cell that can lose what the baseline cannot is none of
 /// them: whether its gain is worth that is not for figures to say. Where something else may have made the
-/// gain ([`Doubt`]), the baseline is kept.
+/// gain ([`Confounder`]), the baseline is kept.
 pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
     let found = best(group, &durable)
@@ -89,14 +89,14 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
     });
     let less_durable = risky.map(|(cell, metric)| LessDurable { cell: cell.summary.cell, metric });
     let baseline = group.baseline.cell;
-    let doubt = found.and_then(|(cell, metric)| doubt(run, baseline, cell, metric));
-    let reason = match (found, doubt) {
+    let confounder = found.and_then(|(cell, metric)| confounder(run, baseline, cell, metric));
+    let reason = match (found, confounder) {
         (Some((cell, metric)), None) => {
             let cell = cell.summary.cell;
             return Decision { cell, choice: Choice::Take(metric), less_durable };
         }
-        (_, Some(Doubt::Unsteady)) => KeepReason::Unsteady,
-        (_, Some(Doubt::OrderEffect)) => KeepReason::OrderEffect,
+        (_, Some(Confounder::Unsteady)) => KeepReason::Unsteady,
+        (_, Some(Confounder::OrderEffect)) => KeepReason::OrderEffect,
         (None, None) if less_durable.is_some() => KeepReason::LessDurable,
         (None, None) => keep_reason(group, &durable),
     };

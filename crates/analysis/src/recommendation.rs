@@ -10,7 +10,7 @@ mod weighing;
 
 use crate::{
     Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::logs, compare,
-    doubt::Doubt, findings,
+    confounder::Confounder, findings,
 };
 use plan::{Factor, Level, LossKind, Role};
 use record::Run;
@@ -237,15 +237,15 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         })
     });
     let metric = taken.as_ref().map_or(metrics[0], |(metric, ..)| *metric);
-    let doubt = match taken {
+    let confounder = match taken {
         Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll)) => {
-            weighing.doubt(run, candidate, metric)
+            weighing.confounder(run, candidate, metric)
         }
         _ => None,
     };
-    let (answer, chosen) = match (taken, doubt) {
-        (_, Some(Doubt::Unsteady)) => (Answer::Keep { why: StayReason::Unsteady }, None),
-        (_, Some(Doubt::OrderEffect)) => (Answer::Keep { why: StayReason::OrderEffect }, None),
+    let (answer, chosen) = match (taken, confounder) {
+        (_, Some(Confounder::Unsteady)) => (Answer::Keep { why: StayReason::Unsteady }, None),
+        (_, Some(Confounder::OrderEffect)) => (Answer::Keep { why: StayReason::OrderEffect }, None),
         (Some((metric, candidate, why)), None) => {
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     Analysis, ComparedCell, Group, Keeping, Metric, Verdict,
-    doubt::{Doubt, doubt},
+    confounder::{Confounder, confounder},
 };
 use plan::{Factor, Level};
 use record::Run;
@@ -113,10 +113,15 @@ impl<'a> Weighing<'a> {
     }
 
     /// What may have made the gain of a candidate, under a condition that counts.
-    pub fn doubt(&self, run: &Run, candidate: &Candidate, metric: Metric) -> Option<Doubt> {
+    pub fn confounder(
+        &self,
+        run: &Run,
+        candidate: &Candidate,
+        metric: Metric,
+    ) -> Option<Confounder> {
         let under = |group: &usize| {
             let baseline = self.groups[*group].baseline.cell;
-            doubt(run, baseline, candidate.cells[*group]?, metric)
+            confounder(run, baseline, candidate.cells[*group]?, metric)
         };
         self.counted.iter().filter_map(under).min()
     }

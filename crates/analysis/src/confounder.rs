@@ -8,7 +8,7 @@ use record::Run;
 
 /// What may have made a gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Doubt {
+pub enum Confounder {
     /// Trials had not settled.
     Unsteady,
     /// Trials depend on what ran before them.
@@ -16,12 +16,18 @@ pub enum Doubt {
 }
 
 /// What may have made the gain of a cell over its baseline; `None` where nothing did, or there is no gain.
-pub fn doubt(run: &Run, baseline: usize, cell: &ComparedCell, metric: Metric) -> Option<Doubt> {
+pub fn confounder(
+    run: &Run,
+    baseline: usize,
+    cell: &ComparedCell,
+    metric: Metric,
+) -> Option<Confounder> {
     let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better)?;
     let (cell, gain) = (cell.summary.cell, better.ratio.ln());
     if unsteady::outweighs(run, baseline, cell, metric, gain) {
-        Some(Doubt::Unsteady)
+        Some(Confounder::Unsteady)
     } else {
-        order_effect::outweighs(run, baseline, cell, metric, gain).then_some(Doubt::OrderEffect)
+        order_effect::outweighs(run, baseline, cell, metric, gain)
+            .then_some(Confounder::OrderEffect)
     }
 }
