@@ -13,8 +13,10 @@ fn inspect(target: &Path) -> Inspection {
     Inspection::of(&Host::here(), target, false).unwrap()
 }
 
+/// The traps of the target: without what another program left on the host, which is told of every
+/// target.
 fn ids(inspection: &Inspection) -> Vec<&str> {
-    inspection.traps.iter().map(|trap| trap.id()).collect()
+    inspection.traps.iter().map(|trap| trap.id()).filter(|id| *id != "unfinished-run").collect()
 }
 
 #[test]
