@@ -2,13 +2,16 @@
 //!
 //! A *setting* is what is compared, with a cell under each condition; its figure is the mean over the conditions
 //! of the logarithm of throughput, so that each condition counts alike. The first round measures a fraction of
-//! the cells, from which the effects of levels are estimated ([`effects`]); the rounds after it measure every
-//! cell of the settings that are left. After each round a setting runs no more where
+//! the cells, from which the effects of levels are estimated ([`effects`]); the second those that are missing of
+//! the settings that are left; the rounds after it every cell of these. A baseline is in every round, and what
+//! ran in different rounds is compared by how far each is from the baseline of its round. After each round a
+//! setting runs no more where
 //!
 //! - its whole interval against the leader lies below it: by its own trials, or after the first round by the
 //!   effects. Intervals are corrected for settings and looks;
-//! - the next round would take more than half of the trials that are left: then those that are least likely to
-//!   win make room. Nothing is shown of them, and that is said.
+//! - the next round would take more than half of the trials that are left, and more than the leader, one other
+//!   and the baseline: then those that are least likely to win make room. Nothing is shown of them, and that is
+//!   said.
 
 mod effects;
 
@@ -111,6 +114,50 @@ struct Difference {
     predicted: bool,
 }
 
+/// Squared deviations from means, and how many of them are free.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    squares: f64,
+    freedom: usize,
+}
+
+impl Spread {
+    fn add(&mut self, values: &[f64]) {
+        let mean = mean(values);
+        self.squares += values.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+        self.freedom += values.len().saturating_sub(1);
+    }
+
+    fn variance(self) -> f64 {
+        if self.freedom > 0 { self.squares / self.freedom as f64 } else { f64::INFINITY }
+    }
+}
+
+fn mean<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
+    let (count, sum) = values.into_iter().fold((0.0, 0.0), |(n, sum), it| (n + 1.0, sum + it));
+    sum / count
+}
+
+/// The variance of a difference of two mean distances from the baseline, over that of a difference of two trials
+/// of one round. A setting's own trials count by its number of rounds; the baseline's by how much more a round
+/// weighs in one mean than in the other: nothing where both have the same rounds. Of the baseline itself the
+/// distance is 0, whatever its trials.
+fn variance_over_that_of_a_pair(
+    one: Option<&BTreeMap<u32, f64>>,
+    other: Option<&BTreeMap<u32, f64>>,
+) -> f64 {
+    let weight = |of: Option<&BTreeMap<u32, f64>>, round: &u32| {
+        of.filter(|rounds| rounds.contains_key(round)).map_or(0.0, |it| 1.0 / it.len() as f64)
+    };
+    let rounds: BTreeSet<&u32> =
+        [one, other].into_iter().flatten().flat_map(BTreeMap::keys).collect();
+    let square = |round: &&u32| {
+        let (a, b) = (weight(one, round), weight(other, round));
+        a.powi(2) + b.powi(2) + (a - b).powi(2)
+    };
+    rounds.iter().map(square).sum::<f64>() / 2.0
+}
+
 struct Race<'a> {
     run: &'a Run,
     settings: Vec<Setting>,
@@ -162,45 +209,75 @@ impl<'a> Race<'a> {
         self.logs.iter().filter_map(|(cell, logs)| Some((*cell, *logs.get(&0)?))).collect()
     }
 
-    /// One setting less another by their own trials: in each condition the mean over the rounds that have both,
-    /// then the mean over the conditions. Conditions differ for good and are no noise, so that the error is
-    /// from how rounds of a condition differ.
-    fn measured(&self, one: usize, other: usize, first_round: u32) -> Option<Difference> {
-        let pairs = self.settings[one].cells.iter().zip(&self.settings[other].cells);
-        let none = BTreeMap::new();
-        let (mut means, mut weights, mut squares, mut freedom) = (Vec::new(), 0.0, 0.0, 0);
-        for (one, other) in pairs.filter_map(|(one, other)| Some(((*one)?, (*other)?))) {
-            let others = self.logs.get(&other).unwrap_or(&none);
-            let differences: Vec<f64> = self
-                .logs
-                .get(&one)
-                .unwrap_or(&none)
-                .range(first_round..)
-                .filter_map(|(round, log)| Some(log - others.get(round)?))
-                .collect();
-            let n = differences.len();
-            if n == 0 {
+    /// One setting less another by their own trials: in each condition the difference of their distances from the
+    /// baseline, each a mean over the rounds that it has; then the mean over the conditions. Conditions differ
+    /// for good and are no noise: the error is from how the two differ from round to round, or where no round of
+    /// a condition has both again, from how the baselines do.
+    fn measured(&self, one: usize, other: usize) -> Option<Difference> {
+        let (mut means, mut weights) = (Vec::new(), 0.0);
+        let mut noise = Spread::default();
+        for condition in 0..self.settings[one].cells.len() {
+            let Some(cells) = self.pair(one, other, condition) else { continue };
+            let [rounds, others] = cells.map(|cell| self.rounds_of(cell, condition));
+            if rounds.is_empty() || others.is_empty() {
                 return None;
             }
-            let mean = differences.iter().sum::<f64>() / n as f64;
-            squares += differences.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
-            freedom += n - 1;
-            weights += 1.0 / n as f64;
-            means.push(mean);
+            means.push(mean(rounds.values()) - mean(others.values()));
+            weights += variance_over_that_of_a_pair(
+                (one != self.baseline).then_some(&rounds),
+                (other != self.baseline).then_some(&others),
+            );
+            let both = rounds.iter().filter_map(|(round, log)| Some(log - others.get(round)?));
+            noise.add(&both.collect::<Vec<f64>>());
         }
         let conditions = means.len() as f64;
-        let variance = if freedom > 0 { squares / freedom as f64 } else { f64::INFINITY };
+        if noise.freedom == 0 {
+            noise = self.noise_of_baselines();
+        }
         (conditions > 0.0).then(|| Difference {
             mean: means.iter().sum::<f64>() / conditions,
-            std_err: (variance * weights).sqrt() / conditions,
-            freedom,
+            std_err: (noise.variance() * weights).sqrt() / conditions,
+            freedom: noise.freedom,
             predicted: false,
         })
     }
 
+    /// The cells of two settings under a condition; `None` where one of them cannot be.
+    fn pair(&self, one: usize, other: usize, condition: usize) -> Option<[usize; 2]> {
+        Some([self.settings[one].cells[condition]?, self.settings[other].cells[condition]?])
+    }
+
+    /// How far a cell was from the baseline of its condition, in each round that has both.
+    fn rounds_of(&self, cell: usize, condition: usize) -> BTreeMap<u32, f64> {
+        let baseline = self.settings[self.baseline].cells[condition];
+        let (Some(logs), Some(of_baseline)) =
+            (self.logs.get(&cell), baseline.and_then(|cell| self.logs.get(&cell)))
+        else {
+            return BTreeMap::new();
+        };
+        logs.iter()
+            .filter_map(|(round, log)| Some((*round, log - of_baseline.get(round)?)))
+            .collect()
+    }
+
+    /// What two cells of a condition differ by from round to round, if they vary as the baselines do. What all
+    /// conditions have in common of a round is left out; where drift differs by condition, it is in this.
+    fn noise_of_baselines(&self) -> Spread {
+        let mut noise = Spread::default();
+        let cells: Vec<usize> =
+            self.settings[self.baseline].cells.iter().flatten().copied().collect();
+        let of = |cell: &usize, round: u32| self.logs.get(cell)?.get(&round).copied();
+        for round in 1..self.run.rounds() {
+            // Two trials of one cell in different rounds differ as two cells of one round do.
+            let moved = |cell: &usize| Some(of(cell, round)? - of(cell, round - 1)?);
+            noise.add(&cells.iter().filter_map(moved).collect::<Vec<f64>>());
+        }
+        noise
+    }
+
     /// The same, from effects where trials do not tell.
     fn difference(&self, one: usize, other: usize) -> Option<Difference> {
-        let measured = self.measured(one, other, 0).filter(|it| it.freedom > 0);
+        let measured = self.measured(one, other).filter(|it| it.freedom > 0);
         measured.or_else(|| {
             let model = self.model.as_ref()?;
             let (one, other) = (&self.settings[one], &self.settings[other]);
@@ -238,14 +315,14 @@ impl<'a> Race<'a> {
         (0..self.settings.len()).filter(|&setting| self.is_left(setting)).collect()
     }
 
-    /// How far a setting is ahead of the baseline's: the mean, and how uncertain that is. After the first round
-    /// all that are left have run in the same rounds.
+    /// How far a setting is ahead of the baseline's: the mean, and how uncertain that is. After the second round
+    /// all that are left have run under all conditions.
     fn score(&self, setting: usize) -> Option<(f64, f64)> {
         if setting == self.baseline {
             return Some((0.0, 0.0));
         }
         if self.run.rounds() > 1 {
-            return self.measured(setting, self.baseline, 1).map(|it| (it.mean, 0.0));
+            return self.measured(setting, self.baseline).map(|it| (it.mean, 0.0));
         }
         let cells = |setting: usize| &self.settings[setting].cells;
         self.model.as_ref()?.difference(cells(setting), cells(self.baseline))
@@ -279,17 +356,30 @@ impl<'a> Race<'a> {
                 _ => left.push(setting),
             }
         }
+        let next = self.run.plan.screened_cells(self.run.rounds(), &self.run.dropped_cells());
+        let takes = |setting: &usize| {
+            let cells = self.settings[*setting].cells.iter().flatten();
+            cells.filter(|cell| next.contains(cell)).count() as u64
+        };
         // The baseline's cells run in any case, and the leader's.
-        let room = self.trials_left() / (2 * self.run.plan.baselines().len().max(1) as u64);
-        let room = (room as usize).max(2).saturating_sub(1 + usize::from(leader != self.baseline));
-        let mut others: Vec<usize> =
-            left.into_iter().filter(|it| *it != leader && *it != self.baseline).collect();
+        let (certain, mut others): (Vec<usize>, Vec<usize>) =
+            left.into_iter().partition(|it| *it == leader || *it == self.baseline);
+        let certain: u64 = certain.iter().map(takes).sum();
         // What is uncertain may be better than it looks.
         let hope = |setting: usize| {
             self.score(setting).map_or(f64::NEG_INFINITY, |(mean, std_err)| mean + std_err)
         };
         others.sort_by(|a, b| hope(*b).total_cmp(&hope(*a)).then(a.cmp(b)));
-        worse.insert(AsideCause::NoTime, others.into_iter().skip(room).collect());
+        let trials = self.trials_left();
+        let mut used = certain;
+        let has_room = |setting: &&usize| {
+            // One other is worth more than half: a round of the leader alone finds no other winner.
+            let most = if used == certain { trials } else { trials / 2 };
+            used += takes(setting);
+            used <= most
+        };
+        let room = others.iter().take_while(has_room).count();
+        worse.insert(AsideCause::NoTime, others.split_off(room));
         let cells = |settings: Vec<usize>| -> Vec<usize> {
             let of = |setting: usize| self.settings[setting].cells.iter().flatten().copied();
             settings.into_iter().filter(|it| *it != self.baseline).flat_map(of).collect()
@@ -347,7 +437,7 @@ impl<'a> Race<'a> {
     fn is_decided(&self, leader: usize) -> bool {
         let margin = self.run.plan.margin.ln_1p();
         let cannot_win = |setting: usize| {
-            let by_trials = self.measured(setting, leader, 0).filter(|it| it.freedom > 0);
+            let by_trials = self.measured(setting, leader).filter(|it| it.freedom > 0);
             by_trials.is_some_and(|it| self.interval(it).1 <= margin)
         };
         let known = leader == self.baseline
@@ -355,5 +445,25 @@ impl<'a> Race<'a> {
                 .ratio(leader, self.baseline)
                 .is_some_and(|it| !it.predicted && it.verdict != Verdict::NotSettled);
         known && self.left().into_iter().all(|setting| setting == leader || cannot_win(setting))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds(all: &[u32]) -> BTreeMap<u32, f64> {
+        all.iter().map(|round| (*round, 0.0)).collect()
+    }
+
+    #[test]
+    fn a_difference_is_as_certain_as_the_rounds_that_it_is_made_from() {
+        let [first, second, both] = [&[0][..], &[1], &[0, 1]].map(rounds);
+        let variance = variance_over_that_of_a_pair;
+        assert_eq!(variance(Some(&first), Some(&first)), 1.0, "one pair");
+        assert_eq!(variance(Some(&both), Some(&both)), 0.5, "two pairs");
+        assert_eq!(variance(Some(&both), None), 0.5, "two pairs with the baseline");
+        assert_eq!(variance(Some(&first), Some(&second)), 2.0, "a pair with the baseline each");
+        assert_eq!(variance(Some(&both), Some(&second)), 1.0);
     }
 }

@@ -79,17 +79,17 @@ fn run(seed: u64, noise: f64) -> (Run, Vec<f64>) {
     };
     for round in 0..rounds {
         let dropped = run.dropped_cells();
-        let cells: Vec<usize> = match round {
-            0 => run.plan.fraction(),
-            _ => (0..truth.len()).filter(|cell| !dropped.contains(cell)).collect(),
-        };
+        let cells = run.plan.screened_cells(round, &dropped);
         if run.trials.len() + cells.len() > most {
             break;
         }
         let drift = 0.05 * stream.normal();
+        // Of each condition by itself: by its baseline's cell.
+        let of_condition: Vec<f64> = (0..truth.len()).map(|_| 0.02 * stream.normal()).collect();
         for cell in cells {
             let mut job = JobMeasurement::default();
-            let log = truth[cell] + drift + noise * stream.normal();
+            let condition = run.plan.cells[cell].baseline.unwrap_or(cell);
+            let log = truth[cell] + drift + of_condition[condition] + noise * stream.normal();
             job.reads.operations = (1000.0 * log.exp()) as u64;
             let measured = Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() };
             run.trials.push(Trial {

@@ -85,6 +85,20 @@ impl Plan {
         chosen.sort_unstable();
         chosen
     }
+
+    /// The cells of a round of a screening, without `dropped`: of the first the fraction; of the second those that
+    /// the fraction does not have, so that each setting that is left has been under every condition, and the
+    /// baselines; then all that are left.
+    pub fn screened_cells(&self, round: u32, dropped: &[usize]) -> Vec<usize> {
+        let fraction = self.fraction();
+        let is_partial = fraction.len() < self.cells.len();
+        let of_round = |cell: &usize| match round {
+            0 => fraction.contains(cell),
+            1 if is_partial => !fraction.contains(cell) || self.cells[*cell].baseline.is_none(),
+            _ => true,
+        };
+        (0..self.cells.len()).filter(|it| !dropped.contains(it)).filter(of_round).collect()
+    }
 }
 
 /// How often each setting, and each pair of levels, has been chosen.
@@ -207,5 +221,24 @@ mod tests {
         }
         assert_eq!(fraction, plan.fraction());
         assert_ne!(fraction, self::plan(2).fraction());
+    }
+
+    #[test]
+    fn after_two_rounds_what_is_left_has_been_under_every_condition() {
+        let plan = plan(1);
+        let settings = plan.settings();
+        let dropped: Vec<usize> =
+            settings[1..9].iter().flat_map(|it| it.cells.iter().flatten().copied()).collect();
+        let first = plan.screened_cells(0, &[]);
+        assert_eq!(first, plan.fraction());
+        let second = plan.screened_cells(1, &dropped);
+        assert!(second.iter().all(|cell| !dropped.contains(cell)));
+        for setting in settings[9..].iter().chain(&settings[..1]) {
+            for cell in setting.cells.iter().flatten() {
+                let times = u8::from(first.contains(cell)) + u8::from(second.contains(cell));
+                assert_eq!(times, if setting.baseline { 2 } else { 1 }, "{}", setting.label());
+            }
+        }
+        assert_eq!(plan.screened_cells(2, &dropped).len(), plan.cells.len() - dropped.len());
     }
 }

@@ -279,10 +279,9 @@ impl Rounds<'_> {
         let plan = self.plan;
         let dropped = self.run.dropped_cells();
         let left = || (0..plan.cells.len()).filter(|cell| !dropped.contains(cell)).collect();
-        let (cells, twice): (Vec<usize>, Vec<usize>) = match (plan.screens(), round) {
-            (false, _) => (left(), plan.baselines()),
-            (true, 0) => (plan.fraction(), Vec::new()),
-            (true, _) => (left(), Vec::new()),
+        let (cells, twice): (Vec<usize>, Vec<usize>) = match plan.screens() {
+            false => (left(), plan.baselines()),
+            true => (plan.screened_cells(round, &dropped), Vec::new()),
         };
         let done: BTreeSet<TrialId> = self.run.trials.iter().map(|trial| trial.id).collect();
         round_order(plan.seed, round, &cells, &twice)
