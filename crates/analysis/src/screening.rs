@@ -122,8 +122,9 @@ struct Spread {
 }
 
 impl Spread {
-    fn add(&mut self, values: &[f64]) {
-        let mean = mean(values);
+    fn add(&mut self, values: impl Iterator<Item = f64>) {
+        let values: Vec<f64> = values.collect();
+        let mean = mean(&values);
         self.squares += values.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
         self.freedom += values.len().saturating_sub(1);
     }
@@ -211,11 +212,13 @@ impl<'a> Race<'a> {
 
     /// One setting less another by their own trials: in each condition the difference of their distances from the
     /// baseline, each a mean over the rounds that it has; then the mean over the conditions. Conditions differ
-    /// for good and are no noise: the error is from how the two differ from round to round, or where no round of
-    /// a condition has both again, from how the baselines do.
+    /// for good and are no noise. Where both have the same rounds, the error is from how their difference varies
+    /// from round to round: what a round does to both is not in it. Elsewhere it is from how their distances from
+    /// the baseline vary, or where none was measured twice, from how the baselines do.
     fn measured(&self, one: usize, other: usize) -> Option<Difference> {
-        let (mut means, mut weights) = (Vec::new(), 0.0);
-        let mut noise = Spread::default();
+        let mut means = Vec::new();
+        let (mut alike, mut apart) = (Spread::default(), Spread::default());
+        let (mut weight_alike, mut weight_apart) = (0.0, 0.0);
         for condition in 0..self.settings[one].cells.len() {
             let Some(cells) = self.pair(one, other, condition) else { continue };
             let [rounds, others] = cells.map(|cell| self.rounds_of(cell, condition));
@@ -223,21 +226,32 @@ impl<'a> Race<'a> {
                 return None;
             }
             means.push(mean(rounds.values()) - mean(others.values()));
-            weights += variance_over_that_of_a_pair(
-                (one != self.baseline).then_some(&rounds),
-                (other != self.baseline).then_some(&others),
-            );
-            let both = rounds.iter().filter_map(|(round, log)| Some(log - others.get(round)?));
-            noise.add(&both.collect::<Vec<f64>>());
+            let own = [(one, &rounds), (other, &others)];
+            let own = own.map(|(setting, rounds)| (setting != self.baseline).then_some(rounds));
+            own.into_iter().flatten().for_each(|rounds| apart.add(rounds.values().copied()));
+            let weight = variance_over_that_of_a_pair(own[0], own[1]);
+            if own.contains(&None) || rounds.keys().eq(others.keys()) {
+                weight_alike += weight;
+                let both = rounds.iter().filter_map(|(round, log)| Some(log - others.get(round)?));
+                alike.add(both);
+            } else {
+                weight_apart += weight;
+            }
         }
+        if alike.freedom == 0 {
+            (weight_alike, weight_apart) = (0.0, weight_alike + weight_apart);
+        }
+        if apart.freedom == 0 {
+            apart = self.noise_of_baselines();
+        }
+        let parts = [(weight_alike, alike), (weight_apart, apart)];
+        let parts = parts.into_iter().filter(|(weight, _)| *weight > 0.0);
+        let variance: f64 = parts.clone().map(|(weight, noise)| weight * noise.variance()).sum();
         let conditions = means.len() as f64;
-        if noise.freedom == 0 {
-            noise = self.noise_of_baselines();
-        }
         (conditions > 0.0).then(|| Difference {
             mean: means.iter().sum::<f64>() / conditions,
-            std_err: (noise.variance() * weights).sqrt() / conditions,
-            freedom: noise.freedom,
+            std_err: variance.sqrt() / conditions,
+            freedom: parts.map(|(_, noise)| noise.freedom).min().unwrap_or(0),
             predicted: false,
         })
     }
@@ -270,7 +284,7 @@ impl<'a> Race<'a> {
         for round in 1..self.run.rounds() {
             // Two trials of one cell in different rounds differ as two cells of one round do.
             let moved = |cell: &usize| Some(of(cell, round)? - of(cell, round - 1)?);
-            noise.add(&cells.iter().filter_map(moved).collect::<Vec<f64>>());
+            noise.add(cells.iter().filter_map(moved));
         }
         noise
     }
