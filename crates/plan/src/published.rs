@@ -45,6 +45,12 @@ impl Published {
         Ok(Published { cell, figure: raw.figure.clone(), low, high, source: raw.source.clone() })
     }
 
+    /// Without the levels that every cell has: those of `fixed`, which no cell names.
+    pub(crate) fn beside(mut self, fixed: &Cell) -> Published {
+        self.cell.retain(|(factor, level)| fixed.level(factor) != Some(level));
+        self
+    }
+
     /// Whether it is of this cell.
     pub fn is_of(&self, cell: &Cell) -> bool {
         self.cell.iter().all(|(factor, level)| cell.level(factor) == Some(level))
@@ -69,6 +75,13 @@ mod tests {
         assert!(!range.is_of(&cell));
         cell.levels.insert(Factor::NrRequests, Level("128".to_owned()));
         assert!(range.is_of(&cell));
+        // One level of what clients do is named by no cell.
+        let fixed = |level: &str| Cell {
+            levels: [(Factor::NrRequests, Level(level.to_owned()))].into(),
+            baseline: None,
+        };
+        assert!(range.clone().beside(&fixed("128")).is_of(&Cell::default()));
+        assert!(!range.beside(&fixed("64")).is_of(&Cell::default()));
         assert!(published("figure='f'\nsource='x'").is_err());
         assert!(published("figure='f'\nvalue=-1\nsource='x'").is_err());
         assert!(published("figure='f'\nvalue=1\nsource='x'\ncell={colour='red'}").is_err());

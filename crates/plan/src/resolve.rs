@@ -249,7 +249,11 @@ impl RawPlan {
             events: self.events.unwrap_or(false),
             refused: Vec::new(),
             dropped,
-            published: self.published.iter().map(Published::of).collect::<Result<_, _>>()?,
+            published: self
+                .published
+                .iter()
+                .map(|raw| Ok(Published::of(raw)?.beside(&fixed)))
+                .collect::<Result<_, WordError>>()?,
             alternate: self.alternates(&levels, &databases, offer)?,
             atomic_write: offer.atomic_write,
             preset: self.preset_use.clone(),
