@@ -2,7 +2,7 @@
 
 use crate::{
     ComparedCell, Metric, Verdict,
-    findings::{order_effect, unsteady},
+    findings::{Gain, order_effect, unsteady},
 };
 use record::Run;
 
@@ -23,11 +23,10 @@ pub fn confounder(
     metric: Metric,
 ) -> Option<Confounder> {
     let better = cell.comparison(metric).filter(|it| it.verdict == Verdict::Better)?;
-    let (cell, gain) = (cell.summary.cell, better.ratio.ln());
-    if unsteady::outweighs(run, baseline, cell, metric, gain) {
+    let gain = Gain { baseline, cell: cell.summary.cell, metric, log: better.ratio.ln() };
+    if unsteady::outweighs(run, gain) {
         Some(Confounder::Unsteady)
     } else {
-        order_effect::outweighs(run, baseline, cell, metric, gain)
-            .then_some(Confounder::OrderEffect)
+        order_effect::outweighs(run, gain).then_some(Confounder::OrderEffect)
     }
 }

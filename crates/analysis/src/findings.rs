@@ -319,6 +319,16 @@ fn summaries(analysis: &Analysis) -> impl Iterator<Item = &CellSummary> {
     })
 }
 
+/// By how much a cell is better than its baseline.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gain {
+    pub baseline: usize,
+    pub cell: usize,
+    pub metric: Metric,
+    /// The logarithm of the one figure over the other.
+    pub log: f64,
+}
+
 /// The share of a gain that must be left without what may have made it.
 const LEFT: f64 = 0.5;
 

@@ -1,6 +1,6 @@
 //! A trial depends on which cell ran before it.
 
-use super::{Change, Check, Evidence, Expectation, Found, LEFT};
+use super::{Change, Check, Evidence, Expectation, Found, Gain, LEFT};
 use crate::{Estimate, Metric, residuals::residuals};
 use record::{Run, WorldKind};
 use std::collections::BTreeMap;
@@ -45,19 +45,13 @@ fn effects(run: &Run) -> Vec<(usize, f64)> {
     found
 }
 
-/// Whether a gain, as a logarithm, is smaller than what trials differ by what ran before them, or comes mostly of the
+/// Whether a gain is smaller than what trials differ by what ran before them, or comes mostly of the
 /// baseline's trials that follow the cell: no trial follows one of its own cell, so that what a cell leaves behind is
 /// counted against the others.
-pub(crate) fn outweighs(
-    run: &Run,
-    baseline: usize,
-    cell: usize,
-    metric: Metric,
-    gain: f64,
-) -> bool {
-    let left = || without_followers(run, baseline, cell, metric);
-    effects(run).first().is_some_and(|(_, change)| change.abs() > gain.abs())
-        || left().is_some_and(|left| left / gain < LEFT)
+pub(crate) fn outweighs(run: &Run, gain: Gain) -> bool {
+    let left = || without_followers(run, gain.baseline, gain.cell, gain.metric);
+    effects(run).first().is_some_and(|(_, change)| change.abs() > gain.log.abs())
+        || left().is_some_and(|left| left / gain.log < LEFT)
 }
 
 /// The logarithm of a cell's figure over its baseline's, round by round, without the baseline's trials that follow one

@@ -1,6 +1,6 @@
 //! Trials that had not settled: their second half differs from the first.
 
-use super::{Change, Check, Evidence, Expectation, Found, LEFT, summaries};
+use super::{Change, Check, Evidence, Expectation, Found, Gain, LEFT, summaries};
 use crate::{Analysis, Estimate, Metric};
 use record::{Measurement, Run};
 use units::Nanos;
@@ -86,18 +86,12 @@ fn tail_settles(run: &Run, baseline: usize, cell: usize, gain: f64) -> bool {
         && (late(&of_cell) - late(&of_baseline)) / gain < LEFT
 }
 
-/// Whether a gain, as a logarithm, is smaller than what throughput changed within the trials of the cell or of its
+/// Whether a gain is smaller than what throughput changed within the trials of the cell or of its
 /// baseline, or is one in the tail that is there at the beginning of trials only.
-pub(crate) fn outweighs(
-    run: &Run,
-    baseline: usize,
-    cell: usize,
-    metric: Metric,
-    gain: f64,
-) -> bool {
-    let changes = [cell, baseline].into_iter().filter_map(|cell| of_cell(run, cell));
-    changes.map(f64::abs).any(|change| change > gain.abs())
-        || (metric == Metric::P99 && tail_settles(run, baseline, cell, gain))
+pub(crate) fn outweighs(run: &Run, gain: Gain) -> bool {
+    let changes = [gain.cell, gain.baseline].into_iter().filter_map(|cell| of_cell(run, cell));
+    changes.map(f64::abs).any(|change| change > gain.log.abs())
+        || (gain.metric == Metric::P99 && tail_settles(run, gain.baseline, gain.cell, gain.log))
 }
 
 pub(super) fn find(run: &Run, analysis: &Analysis) -> Option<Found> {
