@@ -62,6 +62,18 @@ impl Estimate {
     }
 }
 
+/// The mean; of no values it is not a number.
+pub(crate) fn mean<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
+    let (count, sum) = values.into_iter().fold((0.0, 0.0), |(n, sum), it| (n + 1.0, sum + it));
+    sum / count
+}
+
+/// The sum of squared deviations from the mean.
+pub(crate) fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 /// The quantile of Student's t with `freedom` degrees of freedom; infinite with none.
 pub fn t_quantile(probability: f64, freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(probability))

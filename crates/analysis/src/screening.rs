@@ -17,7 +17,13 @@ mod effects;
 
 pub use effects::Effect;
 
-use crate::{Correction, Metric, Verdict, blocks::logs, comparison::verdict, t_quantile};
+use crate::{
+    Correction, Metric, Verdict,
+    blocks::logs,
+    comparison::verdict,
+    estimate::{mean, squares},
+    t_quantile,
+};
 use effects::Model;
 use plan::Setting;
 use record::{AsideCause, EventKind, Run, TrialId};
@@ -124,19 +130,13 @@ struct Spread {
 impl Spread {
     fn add(&mut self, values: impl Iterator<Item = f64>) {
         let values: Vec<f64> = values.collect();
-        let mean = mean(&values);
-        self.squares += values.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+        self.squares += squares(&values);
         self.freedom += values.len().saturating_sub(1);
     }
 
     fn variance(self) -> f64 {
         if self.freedom > 0 { self.squares / self.freedom as f64 } else { f64::INFINITY }
     }
-}
-
-fn mean<'a>(values: impl IntoIterator<Item = &'a f64>) -> f64 {
-    let (count, sum) = values.into_iter().fold((0.0, 0.0), |(n, sum), it| (n + 1.0, sum + it));
-    sum / count
 }
 
 /// The variance of a difference of two mean distances from the baseline, over that of a difference of two trials

@@ -8,7 +8,12 @@
 //! level is in the difference, and nothing here can tell it apart.
 
 use crate::{
-    Correction, Metric, Verdict, blocks::logs, comparison::verdict, summary::label_of, t_quantile,
+    Correction, Metric, Verdict,
+    blocks::logs,
+    comparison::verdict,
+    estimate::{mean, squares},
+    summary::label_of,
+    t_quantile,
 };
 use record::{Aspect, EnvironmentChange, Run, SessionFactor};
 use serde::Serialize;
@@ -346,16 +351,6 @@ fn floor(
         session: (sum / freedom as f64).sqrt(),
         trials: if within.is_empty() { f64::NAN } else { mean(&within).sqrt() },
     })
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The sum of squared deviations from the mean.
-fn squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 #[cfg(test)]
