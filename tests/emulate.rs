@@ -413,10 +413,20 @@ fn filesystems_are_compared_on_an_emulated_device() {
     }
     let place = Place::alone();
     let mut words = vec!["compare", "emulated:hdd-15k,data=memory", "--filesystems", "ext4,xfs"];
-    words.extend(["--size", "16M", "--quiet"]);
+    words.extend(["--size", "16M", "--schedulers", "none,mq-deadline", "--quiet"]);
     words.extend(COMPARISON);
+    words.push("--json");
     let ended = place.run_in_time(&words).expect(0);
-    assert!(ended.out.contains("xfs") && ended.out.contains("ext4"), "{}", ended.out);
+    let run: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let trials = run["document"]["trials"].as_array().unwrap();
+    let filesystem = |trial: &serde_json::Value| {
+        let cell = trial["cell"].as_u64().unwrap() as usize;
+        run["plan"]["cells"][cell]["levels"]["filesystem"].as_str().unwrap().to_owned()
+    };
+    let filesystems: Vec<String> = trials.iter().map(filesystem).collect();
+    // Each round changes it once; where one ends, the next may begin.
+    let changes = filesystems.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!((5..=7).contains(&changes), "{filesystems:?}");
     nothing_is_left(&place);
 }
 

@@ -6,7 +6,7 @@
 use analysis::{
     Analysis, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, findings,
 };
-use plan::{Factor, Level, Offer, Plan, RawPlan, round_order};
+use plan::{Factor, Level, Offer, Plan, RawPlan};
 use random::Stream;
 use record::{
     Environment, Event, EventKind, JobMeasurement, Measurement, Outcome, Run, RunState, Trial,
@@ -64,14 +64,18 @@ fn measurement(log: f64, stream: &mut Stream) -> Measurement {
 
 /// A run in which cell `i + 1` is truly better than the baseline by `effects[i]` (in logarithms).
 fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
-    let plan = plan(effects.len(), rounds);
+    run_of(Plan { seed, ..plan(effects.len(), rounds) }, noise, effects, seed)
+}
+
+/// The same of this plan.
+fn run_of(plan: Plan, noise: Noise, effects: &[f64], seed: u64) -> Run {
     let mut stream = Stream::new(seed, "machine");
     let mut wander = 0.0;
     let mut trials = Vec::new();
     let cells: Vec<usize> = (0..plan.cells.len()).collect();
     let slots = plan.slots() as f64;
     for round in 0..plan.timing.rounds {
-        for slot in round_order(seed, round, &cells, &plan.baselines()) {
+        for slot in plan.round_order(round, &cells, &plan.baselines()) {
             let fresh = (1.0 - noise.memory * noise.memory).sqrt();
             wander = noise.memory * wander + fresh * noise.white * stream.normal();
             let mut log = wander + noise.drift * trials.len() as f64 / slots;
@@ -150,6 +154,60 @@ fn of_a_thousand_comparisons_with_nothing_in_them_few_are_called_different() {
             let share = called as f64 / f64::from(count);
             println!("machine {machine}: {called} of {count} called different");
             assert!(share <= 0.05, "machine {machine}: {share}");
+        }
+    }
+}
+
+/// One cell beside its baseline, in so many rounds that nobody looks at before their end; they differ in a setting that
+/// is switched from trial to trial, or in one for which a round has two halves.
+fn pair(rounds: u32, slow: bool) -> Plan {
+    let levels = |names: [&str; 2]| names.map(|name| Level(name.to_owned())).to_vec();
+    let schedulers = levels(["none", "bfq"]);
+    let offer = Offer {
+        current: [(Factor::Scheduler, schedulers[0].clone())].into(),
+        all: [(Factor::Scheduler, schedulers)].into(),
+        default_size: Bytes::from_gib(1),
+        slow: [Factor::Filesystem].into(),
+        ..Offer::default()
+    };
+    let factor =
+        if slow { ("filesystem", ["ext4", "xfs"]) } else { ("scheduler", ["none", "bfq"]) };
+    let words = factor.1.map(|word| plan::RawLevel::Word(word.to_owned())).to_vec();
+    let raw = RawPlan {
+        target: Some("/nowhere".to_owned()),
+        rounds: Some(rounds),
+        factors: [(factor.0.to_owned(), words)].into(),
+        ..RawPlan::default()
+    };
+    let plan = raw.resolve(&offer, &|_, _| None).unwrap();
+    assert_eq!((plan.cells.len(), plan.slow.len()), (2, usize::from(slow)));
+    plan
+}
+
+/// The stated 95 % are 93 to 97 % of intervals that hold the truth, on each machine.
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    const RUNS: u64 = 1000;
+    for (machine, noise) in MACHINES.into_iter().enumerate() {
+        for (slow, rounds) in [(false, 8), (false, 40), (true, 8), (true, 40)] {
+            let plan = pair(rounds, slow);
+            let mut held = [0, 0];
+            for seed in 0..RUNS {
+                let truth = 0.05;
+                let run = run_of(Plan { seed, ..plan.clone() }, noise, &[truth], seed);
+                let cell = &Analysis::of(&run).groups[0].cells[0];
+                for (held, metric) in held.iter_mut().zip([Metric::Throughput, Metric::P99]) {
+                    let compared = cell.comparison(metric).unwrap();
+                    let right = match metric {
+                        Metric::P99 => (-truth).exp(),
+                        _ => truth.exp(),
+                    };
+                    *held += u64::from((compared.low..=compared.high).contains(&right));
+                }
+            }
+            let shares = held.map(|held| held as f64 / RUNS as f64);
+            println!("machine {machine}, slow {slow}, {rounds} rounds: {shares:?}");
+            assert!(shares.iter().all(|share| (0.93..=0.97).contains(share)), "{shares:?}");
         }
     }
 }

@@ -355,6 +355,7 @@ fn run_of(
         preparation: Nanos::ZERO,
         margin: 0.03,
         page_cache: None,
+        slow: Vec::new(),
         seed: 0,
         events: false,
         refused: Vec::new(),

@@ -32,7 +32,7 @@ pub use loss::{Loss, LossKind, Window, losses};
 pub use matrix::Matrix;
 pub use mechanism::{Mechanism, Without};
 pub use offer::{LoadingPace, Offer};
-pub use order::{Slot, round_order};
+pub use order::Slot;
 pub use preset::{LeftOut, PresetFacts, PresetUse};
 pub use published::{OPERATIONS, Published};
 pub use raw::{RawJob, RawLevel, RawPlan, RawPublished};

@@ -1,7 +1,7 @@
 //! What a world says of a target before anything is planned.
 
 use crate::{Factor, Level, Refusal, SizeLimit};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::{Bytes, Nanos};
 
 /// What a world says of a target before anything is planned.
@@ -23,6 +23,8 @@ pub struct Offer {
     pub layout_bytes_per_second: u64,
     /// The same for databases' data.
     pub databases: LoadingPace,
+    /// Factors of which one level exists at a time: files are laid out anew at each change.
+    pub slow: BTreeSet<Factor>,
     /// Whether trials take virtual time: how long they take of the host's is not known.
     pub virtual_time: bool,
     /// Whether the servers of databases are run, so that cells can be switched inside one.

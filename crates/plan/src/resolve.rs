@@ -40,6 +40,9 @@ pub struct Plan {
     pub page_cache: Option<Bytes>,
     /// Seed of all random streams.
     pub seed: u64,
+    /// Factors that take long to change: a round runs all cells with one level before those with the next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub slow: Vec<Factor>,
     /// Whether the first round's event logs are kept.
     pub events: bool,
     /// Cells that cannot be, and why.
@@ -245,6 +248,11 @@ impl RawPlan {
             preparation: Nanos::ZERO,
             margin: self.margin()?,
             page_cache: self.page_cache,
+            slow: levels
+                .iter()
+                .filter(|(factor, levels)| levels.len() > 1 && offer.slow.contains(factor))
+                .map(|(factor, _)| factor.clone())
+                .collect(),
             seed: self.seed.unwrap_or(1),
             events: self.events.unwrap_or(false),
             refused: Vec::new(),
@@ -260,16 +268,16 @@ impl RawPlan {
         };
         let baseline = self.baseline_levels(&levels, offer)?;
         plan.span_cells(&levels, &baseline, refuse)?;
-        plan.preparation = match databases.is_empty() || plan.own_loop {
-            true => layout_time(plan.size, offer.layout_bytes_per_second),
-            // For a database in a folder, a scratch file is laid out for the job beside it alone.
-            false => {
-                let size = plan.beside_size().unwrap_or(Bytes::ZERO);
-                layout_time(size, offer.layout_bytes_per_second)
-            }
-        };
-        plan.preparation += database::loading_time(&databases, &offer.databases);
+        let layouts = plan.layouts(&databases);
+        let layout_time = |size| layout_time(size, offer.layout_bytes_per_second);
+        plan.preparation =
+            layout_time(layouts.before) + database::loading_time(&databases, &offer.databases);
+        let changes = layout_time(layouts.each_change) * plan.slow_changes() as u64;
         let overhead = database::trial_overhead(&databases, &offer.databases);
+        let overhead = match changes {
+            Nanos::ZERO => overhead,
+            _ => Some(overhead.unwrap_or(TRIAL_OVERHEAD) + changes / plan.slots().max(1) as u64),
+        };
         let wish = match &self.replay {
             None => TimingWish {
                 warmup: self.warmup,
@@ -598,6 +606,36 @@ fn cross(levels: &[(Factor, Vec<Level>)]) -> Result<Vec<BTreeMap<Factor, Level>>
             .collect();
     }
     Ok(cells)
+}
+
+/// Bytes that are laid out for a plan.
+struct Layouts {
+    /// Before the first trial.
+    before: Bytes,
+    /// Each time that a factor that is slow to change does.
+    each_change: Bytes,
+}
+
+impl Plan {
+    fn layouts(&self, databases: &[DatabaseJob]) -> Layouts {
+        // For databases, a file is laid out for the job beside them alone.
+        let files = match databases.is_empty() {
+            true => self.size,
+            false => self.beside_size().unwrap_or(Bytes::ZERO),
+        };
+        if !self.slow.is_empty() {
+            return Layouts { before: Bytes::ZERO, each_change: files };
+        }
+        let levels = self.cells.iter().filter_map(|cell| cell.level(&Factor::Filesystem));
+        let filesystems = levels.collect::<BTreeSet<_>>().len() as u64;
+        let before = match (self.own_loop, filesystems) {
+            (false, _) => files,
+            // A loop device's file is what is measured.
+            (true, 0) => self.size,
+            (true, _) => Bytes((self.size.0 + files.0) * filesystems),
+        };
+        Layouts { before, each_change: Bytes::ZERO }
+    }
 }
 
 fn layout_time(size: Bytes, bytes_per_second: u64) -> Nanos {

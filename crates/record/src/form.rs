@@ -29,6 +29,8 @@ pub(crate) struct PlanForm {
     preparation: Nanos,
     margin: f64,
     page_cache: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    slow: Vec<String>,
     seed: u64,
     #[serde(default)]
     events: bool,
@@ -209,6 +211,7 @@ impl From<&Plan> for PlanForm {
             preparation: plan.preparation,
             margin: plan.margin,
             page_cache: plan.page_cache,
+            slow: plan.slow.iter().map(Factor::to_string).collect(),
             seed: plan.seed,
             events: plan.events,
             refused: plan
@@ -270,6 +273,7 @@ impl TryFrom<PlanForm> for Plan {
             preparation: form.preparation,
             margin: form.margin,
             page_cache: form.page_cache,
+            slow: form.slow.iter().map(|word| word.parse()).collect::<Result<_, _>>()?,
             seed: form.seed,
             events: form.events,
             refused: form.refused.into_iter().map(refused).collect::<Result<_, WordError>>()?,

@@ -612,6 +612,12 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
     for intention in intentions {
         line(format!("Will {}", sentences::intention(intention)));
     }
+    for factor in &plan.slow {
+        line(format!(
+            "Order: each change of {factor} lays the files out anew, so that a round runs all trials with one \
+             {factor} before those with the next"
+        ));
+    }
     line(time_line(plan, world));
     out
 }

@@ -2,8 +2,7 @@
 
 use crate::{Session, TrialTimes, Watcher, WorldError, world::Unwatched};
 use analysis::{Correction, PilotAnswer, PilotQuestion, Visit, pilot};
-use plan::{Plan, Timing};
-use random::Stream;
+use plan::{Plan, Slot, Timing};
 use record::{EventKind, JobRole, Measurement, TrialId, Warning};
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -116,14 +115,12 @@ impl Tour<'_> {
         enough: &dyn Fn(&[Visit], Nanos) -> bool,
     ) -> Result<(), WorldError> {
         session.set_times(TrialTimes { warmup: Nanos::ZERO, measure: self.length, tick: STEP });
-        let mut order: Vec<usize> = (0..self.plan.cells.len()).collect();
+        let cells: Vec<usize> = (0..self.plan.cells.len()).collect();
         for turn in 0.. {
             if turn > 1 && enough(visits, self.started.elapsed().into()) {
                 return Ok(());
             }
-            let name = format!("pilot {} {turn}", self.length);
-            Stream::new(self.plan.seed, &name).shuffle(&mut order);
-            for &cell in &order {
+            for Slot { cell, .. } in self.plan.round_order(turn, &cells, &[]) {
                 // At the least what was measured, should a session's clock be another.
                 let measured = self.length.as_duration() * self.done;
                 let spent = self.began.elapsed().max(measured);

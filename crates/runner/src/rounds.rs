@@ -7,7 +7,7 @@ use crate::{
     wall_clock::WallClock,
 };
 use analysis::{Analysis, Screening};
-use plan::{BudgetClock, Plan, Slot, Timing, round_order};
+use plan::{BudgetClock, Plan, Slot, Timing};
 use record::{
     DropCause, Event, EventKind, MovedSetting, Outcome, Run, RunState, Store, StoreError, Trial,
     TrialId, VoidReason, WorldKind,
@@ -284,7 +284,7 @@ impl Rounds<'_> {
             true => (plan.screened_cells(round, &dropped), Vec::new()),
         };
         let done: BTreeSet<TrialId> = self.run.trials.iter().map(|trial| trial.id).collect();
-        round_order(plan.seed, round, &cells, &twice)
+        plan.round_order(round, &cells, &twice)
             .into_iter()
             .map(|Slot { cell, replica }| TrialId { round, cell, replica })
             .filter(|id| !done.contains(id))

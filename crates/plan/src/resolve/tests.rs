@@ -24,6 +24,7 @@ fn offer() -> Offer {
         default_size: Bytes::from_gib(1),
         layout_bytes_per_second: 500_000_000,
         databases: LoadingPace::default(),
+        slow: BTreeSet::new(),
         runs_servers: true,
         virtual_time: false,
         atomic_write: None,
@@ -282,4 +283,35 @@ fn variables_that_are_set_together_are_one_level() {
     assert!(twice.contains("in one place"), "{twice}");
     let without = raw(&[sets]).resolve(&offer(), &|_, _| None).unwrap_err().to_string();
     assert!(without.contains("no database workload"), "{without}");
+}
+
+#[test]
+fn what_is_slow_to_change_is_in_the_time_of_trials() {
+    let factors: [(&str, &[&str]); 2] =
+        [("filesystem", &["ext4", "xfs"]), ("scheduler", &["none", "mq-deadline"])];
+    let of = |slow: bool| {
+        let slow = if slow { [Factor::Filesystem].into() } else { BTreeSet::new() };
+        raw(&factors).resolve(&Offer { slow, ..offer() }, &refuse).unwrap()
+    };
+    let (ready, in_turn) = (of(false), of(true));
+    assert_eq!(ready.slow, []);
+    assert_eq!(in_turn.slow, [Factor::Filesystem]);
+    assert_eq!((ready.slow_changes(), in_turn.slow_changes()), (0, 2));
+    // 1 GiB at 500 MB/s for each of two changes, in a round of five trials.
+    let more = in_turn.timing.overhead.saturating_sub(ready.timing.overhead).as_secs_f64();
+    assert!((more - 2.0 * 2.147 / 5.0).abs() < 0.01, "{more}");
+    assert_eq!(in_turn.preparation, Nanos::ZERO);
+    let alone = raw(&[("filesystem", &["ext4"]), ("scheduler", &["none", "mq-deadline"])]);
+    let offer = Offer { slow: [Factor::Filesystem].into(), ..offer() };
+    assert_eq!(alone.resolve(&offer, &refuse).unwrap().slow, [], "one level never changes");
+}
+
+#[test]
+fn each_filesystem_on_a_loop_device_of_its_own_is_laid_out_before() {
+    let offer = Offer { own_loop: true, ..offer() };
+    let before = |filesystems: &[&str]| {
+        let plan = raw(&[("filesystem", filesystems)]).resolve(&offer, &refuse).unwrap();
+        plan.preparation.as_secs_f64()
+    };
+    assert!((before(&["ext4", "xfs"]) / before(&["ext4"]) - 2.0).abs() < 1e-6);
 }

@@ -209,6 +209,8 @@ impl World for EmulatedWorld {
         let queue = self.default_queue()?;
         let mut offer = self.host.offer()?;
         offer.own_loop = false;
+        // The emulated device is one, whatever its data are on.
+        offer.slow.insert(Factor::Filesystem);
         for (name, value) in queue.tunables.iter() {
             let scheduler = queue.scheduler.to_string();
             let factor = Factor::Tunable { scheduler, name: name.to_owned() };

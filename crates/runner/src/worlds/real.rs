@@ -18,7 +18,7 @@ use super::recorded;
 use crate::{Options, Session, Watcher, World, WorldError};
 use databases::Servers;
 use host::{Host, TargetKind};
-use plan::{Cell, Intention, LoadingPace, Offer, Plan, PresetFacts, RawPlan, Refusal};
+use plan::{Cell, Factor, Intention, LoadingPace, Offer, Plan, PresetFacts, RawPlan, Refusal};
 use record::{Environment, WorldKind};
 use std::{
     path::{Path, PathBuf},
@@ -112,6 +112,10 @@ impl RealTarget {
         offer.own_loop = self.own_loop;
         offer.layout_bytes_per_second = LAYOUT_BYTES_PER_SECOND;
         offer.databases = DATABASES;
+        // A loop device for each filesystem keeps all of them ready.
+        if self.chain.kind == TargetKind::BlockDevice {
+            offer.slow.insert(Factor::Filesystem);
+        }
         offer.runs_servers = true;
         offer.atomic_write = databases::atomic_max(self);
         let (limit, why) = describe::size_limit(self)?;
