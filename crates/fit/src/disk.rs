@@ -24,8 +24,9 @@ pub const HEADS: u32 = 4;
 const PIECES: u64 = 4;
 const PIECE: u64 = 32;
 const BLOCK: u64 = (256 << 10) / 512;
-/// Sequential reads outstanding, so that the medium never waits for the next command.
-const AHEAD: u32 = 2;
+/// Sequential reads outstanding, so that the medium never waits for the next command: a host that needs some tenths of
+/// a millisecond between two has enough of them on their way.
+const AHEAD: u32 = 4;
 /// A link faster than any disk's medium, where the buffer's answers do not tell.
 const LINK_SECTOR_NS: u32 = 1_700;
 
@@ -221,9 +222,11 @@ fn mechanics<E: std::error::Error>(
         }
         let (from, _) = cylinder_of(&zones, step.from);
         let (to, per_track) = cylinder_of(&zones, step.to);
-        // The wait for the sector is half a turn in the mean; then the block itself passes.
+        // The wait for the sector is half a turn in the mean; then the block itself passes. All but its last sector
+        // cross the link meanwhile, and the command's time has the whole of it.
         let medium = basics.turn / 2.0 + basics.turn * SMALL as f64 / per_track;
-        Some(((from - to).abs(), step.millis - command - medium))
+        let meanwhile = LINK_SECTOR_NS as f64 * (SMALL - 1) as f64 / 1e6;
+        Some(((from - to).abs(), step.millis - (command - meanwhile).max(0.0) - medium))
     });
     let arm = arm.ok_or_else(|| FitError::NoDevice {
         what: "its reads at all distances take the same time".to_owned(),

@@ -6,12 +6,14 @@ use device::disk::SeekCurve;
 use random::Stream;
 
 /// Distances that are read, as shares of the capacity: `COUNT` of them, evenly on a logarithmic scale.
-const SHORTEST: f64 = 3e-4;
+const SHORTEST: f64 = 1e-4;
 const LONGEST: f64 = 0.97;
-const COUNT: usize = 18;
+const COUNT: usize = 20;
 /// Walks for each distance, and reads of a walk at that distance.
 const WALKS: usize = 40;
 const STEPS: usize = 4;
+/// So many of the shortest distances have three times as many walks: a seek is a small part of a read's time there.
+const SHORT: usize = 7;
 
 /// A read's time after the arm came from elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +34,9 @@ pub fn measure<S: Storage>(
 ) -> Result<Vec<Step>, FitError<S::Error>> {
     let blocks = storage.capacity().0 / SMALL;
     let mut places: Vec<(u64, Option<usize>)> = Vec::new();
-    for walk in 0..WALKS * COUNT {
-        // The distances in turn, so that a slow change of the storage falls on all alike.
-        let distance = walk % COUNT;
+    // The distances in turn, so that a slow change of the storage falls on all alike.
+    let turns = (0..COUNT).chain(0..SHORT).chain(0..SHORT);
+    for distance in (0..WALKS).flat_map(|_| turns.clone()) {
         let exponent = distance as f64 / (COUNT - 1) as f64;
         let share = SHORTEST * (LONGEST / SHORTEST).powf(exponent);
         let span = (share * blocks as f64) as u64;
@@ -44,10 +46,12 @@ pub fn measure<S: Storage>(
         };
         places.push((at, None));
         for _ in 0..STEPS {
-            // The places never repeat: no buffer has them, and where the platter stands is chance.
-            let jitter = 1.0 - 0.03 * stream.unit();
+            // The places never repeat: no buffer has them. Lengths vary by many tracks, so that where the platter
+            // stands is chance.
+            let varied = if distance < SHORT { 0.3 } else { 0.03 };
+            let length = span as f64 * (1.0 - varied * stream.unit());
             let most = at.max(blocks - 1 - at);
-            let mut step = ((span as f64 * jitter) as u64).max(1);
+            let mut step = (length as u64).max(1);
             if step > most {
                 step = most - stream.below(most / 50 + 1);
             }
