@@ -18,20 +18,20 @@ impl Plan {
     /// depends on nothing but the plan, the round and the two lists: random; where a factor takes long to change
     /// ([`Plan::slow`]), all cells with one level of it before those with the next.
     pub fn round_order(&self, round: u32, cells: &[usize], baselines: &[usize]) -> Vec<Slot> {
-        let slow_levels = |cell: usize| -> Vec<Option<&Level>> {
-            self.slow.iter().map(|factor| self.cells[cell].level(factor)).collect()
-        };
-        round_order(self.seed, round, cells, baselines, &slow_levels)
+        let block = |cell: usize| self.slow_levels(&self.cells[cell]);
+        round_order(self.seed, round, cells, baselines, &block)
     }
 
     /// How often what is slow to change changes in a round, at the most.
     pub fn slow_changes(&self) -> usize {
-        let of_cell =
-            |cell: &Cell| self.slow.iter().map(|it| cell.level(it).cloned()).collect::<Vec<_>>();
         if self.slow.is_empty() {
             return 0;
         }
-        self.cells.iter().map(of_cell).collect::<BTreeSet<_>>().len()
+        self.cells.iter().map(|cell| self.slow_levels(cell)).collect::<BTreeSet<_>>().len()
+    }
+
+    fn slow_levels<'a>(&self, cell: &'a Cell) -> Vec<Option<&'a Level>> {
+        self.slow.iter().map(|factor| cell.level(factor)).collect()
     }
 }
 
