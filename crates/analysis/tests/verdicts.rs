@@ -64,12 +64,12 @@ fn measurement(log: f64, stream: &mut Stream) -> Measurement {
 
 /// A run in which cell `i + 1` is truly better than the baseline by `effects[i]` (in logarithms).
 fn run(noise: Noise, effects: &[f64], rounds: u32, seed: u64) -> Run {
-    run_of(Plan { seed, ..plan(effects.len(), rounds) }, noise, effects, seed)
+    run_of(Plan { seed, ..plan(effects.len(), rounds) }, noise, effects)
 }
 
-/// The same of this plan.
-fn run_of(plan: Plan, noise: Noise, effects: &[f64], seed: u64) -> Run {
-    let mut stream = Stream::new(seed, "machine");
+/// The same of this plan and its seed.
+fn run_of(plan: Plan, noise: Noise, effects: &[f64]) -> Run {
+    let mut stream = Stream::new(plan.seed, "machine");
     let mut wander = 0.0;
     let mut trials = Vec::new();
     let cells: Vec<usize> = (0..plan.cells.len()).collect();
@@ -161,22 +161,21 @@ fn of_a_thousand_comparisons_with_nothing_in_them_few_are_called_different() {
 /// One cell beside its baseline, in so many rounds that nobody looks at before their end; they differ in a setting that
 /// is switched from trial to trial, or in one for which a round has two halves.
 fn pair(rounds: u32, slow: bool) -> Plan {
-    let levels = |names: [&str; 2]| names.map(|name| Level(name.to_owned())).to_vec();
-    let schedulers = levels(["none", "bfq"]);
+    let (factor, names) = match slow {
+        true => ("filesystem", ["ext4", "xfs"]),
+        false => ("scheduler", ["none", "bfq"]),
+    };
     let offer = Offer {
-        current: [(Factor::Scheduler, schedulers[0].clone())].into(),
-        all: [(Factor::Scheduler, schedulers)].into(),
+        current: [(Factor::Scheduler, Level("none".to_owned()))].into(),
         default_size: Bytes::from_gib(1),
         slow: [Factor::Filesystem].into(),
         ..Offer::default()
     };
-    let factor =
-        if slow { ("filesystem", ["ext4", "xfs"]) } else { ("scheduler", ["none", "bfq"]) };
-    let words = factor.1.map(|word| plan::RawLevel::Word(word.to_owned())).to_vec();
+    let words = names.map(|name| plan::RawLevel::Word(name.to_owned())).to_vec();
     let raw = RawPlan {
         target: Some("/nowhere".to_owned()),
         rounds: Some(rounds),
-        factors: [(factor.0.to_owned(), words)].into(),
+        factors: [(factor.to_owned(), words)].into(),
         ..RawPlan::default()
     };
     let plan = raw.resolve(&offer, &|_, _| None).unwrap();
@@ -194,7 +193,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
             let mut held = [0, 0];
             for seed in 0..RUNS {
                 let truth = 0.05;
-                let run = run_of(Plan { seed, ..plan.clone() }, noise, &[truth], seed);
+                let run = run_of(Plan { seed, ..plan.clone() }, noise, &[truth]);
                 let cell = &Analysis::of(&run).groups[0].cells[0];
                 for (held, metric) in held.iter_mut().zip([Metric::Throughput, Metric::P99]) {
                     let compared = cell.comparison(metric).unwrap();
