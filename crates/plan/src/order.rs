@@ -23,7 +23,7 @@ impl Plan {
     }
 
     /// How often what is slow to change changes in a round, at the most.
-    pub fn slow_changes(&self) -> usize {
+    pub(crate) fn slow_changes(&self) -> usize {
         if self.slow.is_empty() {
             return 0;
         }
