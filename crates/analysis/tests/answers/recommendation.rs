@@ -1,7 +1,5 @@
 //! What is recommended, on generated runs whose truth is known.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{
     Analysis, Answer, Choice, KeepReason, Keeping, Metric, PassedOverReason, Recommendation,
     StayReason, TakeReason, Wish, changes, decide, recommend,

@@ -1,8 +1,6 @@
 //! The models against what mathematics says of them: each test states the quantity and where its
 //! value comes from. Uniform random requests, fixed seeds; tolerances are several standard errors.
 
-#![allow(clippy::unwrap_used)] // a panic is how a test tells
-
 use device::array::{AheadPolicy, ArraySpec, Destage, Level, ReadCache, ReadPolicy, WriteBack};
 use device::disk::{
     Access, Bus, CacheSpec, DiskSpec, GeometrySpec, Overheads, Policy, ReadAhead, SeekCurve,

@@ -1,6 +1,6 @@
 //! Findings that counters show.
 
-use crate::runs::{cells, count, faster, raw, run, run_of, with};
+use super::runs::{cells, count, faster, raw, run, run_of, with};
 use analysis::{Analysis, Evidence, Expectation, FindingKind, Layer, Metric, findings};
 use plan::{RawLevel, RawPlan};
 use record::{Caveat, ClientShare, Histogram, Run};

@@ -1,7 +1,5 @@
 //! What must hold of any device and any stream of requests, over random descriptions.
 
-#![allow(clippy::unwrap_used)] // a panic is how a test tells
-
 use device::array::{AheadPolicy, ArraySpec, Destage, Level, ReadCache, ReadPolicy, WriteBack};
 use device::disk::{
     Access, After, Bus, CacheSpec, ChildSpec, DiskSpec, GeometrySpec, HeadOrder, IndexSpec,

@@ -1,7 +1,5 @@
 //! Whether sessions are compared honestly: generated runs whose boots differ by a known amount.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{Metric, SessionAnalysis, Verdict};
 use plan::{Factor, Level, Offer, Plan, RawPlan};
 use random::Stream;

@@ -1,6 +1,6 @@
 //! Findings in the course of a run.
 
-use crate::runs::{cells, faster, raw, run_of};
+use super::runs::{cells, faster, raw, run_of};
 use analysis::FindingKind;
 use record::{Run, WorldKind};
 

@@ -1,7 +1,5 @@
 //! Layouts told as an index, and what accesses wait for, in drives that were never built.
 
-#![allow(clippy::unwrap_used)] // a panic is how a test tells
-
 use device::DriveFiles;
 use device::disk::{Access, DiskSpec, Geometry};
 use device::disksim::import;

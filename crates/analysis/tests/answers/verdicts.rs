@@ -1,8 +1,6 @@
 //! Whether verdicts can be trusted: generated runs whose truth is known, with the noise that real
 //! machines have, looked at as often as a run with a budget looks.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{
     Analysis, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, findings,
 };

@@ -1,8 +1,6 @@
 //! Whether a screening drops what could win: generated matrices whose truth is known, with interactions of two
 //! and of three factors and with noise, and looked at as often as a run looks.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{ScreenStanding, Screening};
 use plan::{Factor, Level, Offer, Plan, RawLevel, RawPlan};
 use random::Stream;

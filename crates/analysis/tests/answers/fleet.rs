@@ -1,7 +1,5 @@
 //! Whether what is said of a fleet can be trusted: generated fleets whose truth is known.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{Estimate, outliers, pool};
 use random::Stream;
 use statrs::distribution::{Binomial, DiscreteCDF};

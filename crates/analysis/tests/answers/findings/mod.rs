@@ -1,7 +1,5 @@
 //! Each finding: a run that shows it, and one close by that does not.
 
-#![allow(clippy::unwrap_used)]
-
 mod causes;
 mod course;
 mod runs;

@@ -3,10 +3,8 @@
 //! drive's published description and no more.
 //!
 //! Needs the drives' files, which do not come with the program: `SPINDLE_SHARED`, or `../shared`
-//! beside the repository. `cargo test -p device --test validation -- --nocapture` prints the tables
+//! beside the repository. `cargo test -p device --test models validation -- --nocapture` prints the tables
 //! of docs/science/device-models.md.
-
-#![allow(clippy::unwrap_used)] // a panic is how a test tells
 
 use device::DriveFiles;
 use device::disk::{After, DiskSpec, Overheads, ReadAhead, WriteCache};

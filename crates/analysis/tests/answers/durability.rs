@@ -1,7 +1,5 @@
 //! A decision names no setting that can lose what the baseline cannot, however fast it is.
 
-#![allow(clippy::unwrap_used)]
-
 use analysis::{Analysis, Choice, Decision, KeepReason, decide};
 use plan::{Offer, RawLevel, RawPlan};
 use record::{

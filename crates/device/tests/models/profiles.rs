@@ -1,7 +1,5 @@
 //! The profiles that come with the program, and what is said of profiles and files that are wrong.
 
-#![allow(clippy::unwrap_used)] // a panic is how a test tells
-
 use device::DriveFiles;
 use device::disksim::{import, parse_trace};
 use device::profile::{builtin_names, find, load, measure};

@@ -1,0 +1,11 @@
+//! What is said of runs whose truth is known: verdicts, findings, decisions, recommendations.
+
+#![allow(clippy::unwrap_used)] // a panic is how a test tells
+
+mod durability;
+mod findings;
+mod fleet;
+mod recommendation;
+mod screening;
+mod sessions;
+mod verdicts;
