@@ -7,8 +7,9 @@ fn trial(kernel: Kernel, scheduler: &str, depth: u32) -> Trial {
     let mut trial = Trial::of(
         "randrw:70,clients=8,client_kind=processes,depth=4,sync=direct+fsync:8",
         queue,
-        3,
+        1,
     );
+    trial.warmup = Nanos::from_millis(200);
     trial.workload.background = Some("read,block_size=1M,clients=2,rate=20/s".parse().unwrap());
     trial.turnaround = simulate::DEFAULT_TURNAROUND;
     trial
