@@ -3,7 +3,7 @@
 use crate::{
     database::has_mariadb,
     emulate::Device,
-    machine::{Ended, Loop, Place, can_emulate, has_loop_devices},
+    machine::{Ended, Loop, Place, can_emulate, has_loop_devices, kills, moment},
 };
 use record::{Environment, JobMeasurement, Measurement, Outcome, Run, Store, WorldKind};
 use serde_json::json;
@@ -332,11 +332,8 @@ fn a_rule_that_lasts_is_written_told_and_taken_back() {
     assert_eq!(device.settings(), before);
 }
 
-/// Random moments at which the program is killed.
-const KILLS: u32 = 200;
-
 #[test]
-fn killed_at_two_hundred_moments_it_is_as_before_or_as_announced() {
+fn killed_at_random_moments_it_is_as_before_or_as_announced() {
     let Some((place, device)) = ready() else { return };
     let before = device.settings();
     run_file(&place, &device, &FACTORS, BEST);
@@ -355,11 +352,10 @@ fn killed_at_two_hundred_moments_it_is_as_before_or_as_announced() {
     place.run(&["undo"]).expect(0);
     let mut stream = random::Stream::new(1, "moments of killing an apply");
     let (mut changed, mut done) = (0, 0);
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         let mut child =
             place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let longest = u64::try_from(whole.as_micros()).unwrap() * 5 / 4;
-        std::thread::sleep(Duration::from_micros(stream.below(longest)));
+        std::thread::sleep(moment(kill, whole * 5 / 4, &mut stream));
         child.kill().unwrap();
         child.wait().unwrap();
         if applied() {
@@ -373,7 +369,7 @@ fn killed_at_two_hundred_moments_it_is_as_before_or_as_announced() {
         let left: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().collect();
         assert!(left.is_empty(), "kill {kill}: {left:?}");
     }
-    println!("killed {KILLS} times: {changed} with settings changed, {done} when it was done");
+    println!("killed {} times: {changed} with settings changed, {done} when it was done", kills());
     assert!(changed > done, "no kill met it in the middle: {changed} changed, {done} done");
 }
 

@@ -1,7 +1,7 @@
 //! Emulated devices: up and down, real data, several at once, killed servers and programs, hosts that
 //! cannot.
 
-use crate::machine::{Ended, Place, can_emulate};
+use crate::machine::{Ended, Place, can_emulate, kills, moment};
 use skipped::{Need, skip};
 use std::{
     fs::{File, OpenOptions},
@@ -441,10 +441,10 @@ fn killed_comparisons_leave_nothing_that_undo_does_not_clear() {
     let switched = || std::fs::read_to_string(FUSE_URING).unwrap_or_default();
     let before = switched();
     let mut stream = random::Stream::new(2, "moments of killing");
-    for kill in 0..12 {
+    for kill in 0..kills() {
         let mut child =
             place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(10_000 + stream.below(3_000_000)));
+        std::thread::sleep(moment(kill, Duration::from_secs(3), &mut stream));
         if let Some(status) = child.try_wait().unwrap() {
             let ended = Ended::of(child.wait_with_output().unwrap());
             panic!("kill {kill}: it ended by itself, {status}: {}", ended.err);

@@ -160,7 +160,25 @@ fn a_device_that_hangs_ends_the_replay_of_a_trace() {
     let words = [&words[..], &["--replay", trace.to_str().unwrap()]].concat();
     let words = [&words[..], &["--schedulers", "none,mq-deadline", "--quiet"]].concat();
     let child = begun(&place, &words, CLAIMED);
-    std::thread::sleep(Duration::from_secs(10));
+    // The replay has begun where writes come at its rate, 50 a second and 4 KiB each: before it the device is filled.
+    let stat = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("stat");
+    let written = || {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        let fields: Vec<u64> = text.split_whitespace().map(|it| it.parse().unwrap()).collect();
+        (fields[4], fields[6])
+    };
+    let began = Instant::now();
+    let mut last = written();
+    loop {
+        assert!(began.elapsed() < Duration::from_secs(60), "the replay does not begin");
+        std::thread::sleep(Duration::from_millis(500));
+        let now = written();
+        let (writes, sectors) = (now.0 - last.0, now.1 - last.1);
+        if (10..=40).contains(&writes) && sectors == 8 * writes {
+            break;
+        }
+        last = now;
+    }
     kill_process(server, Signal::STOP).unwrap();
     let ended = Ended::of(child.wait_with_output().unwrap());
     kill_process(server, Signal::CONT).unwrap();

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    time::Duration,
 };
 
 /// Tests run side by side, but those whose time is looked at run alone.
@@ -36,6 +37,10 @@ impl Place {
 
     /// With no other test beside it.
     pub fn alone() -> Place {
+        assert!(
+            std::env::var_os("SPINDLE_TEST_BESIDE_OTHERS").is_none(),
+            "tools/test runs this test beside others: it needs a line 'alone' in tests/tiers"
+        );
         Place::with(Share::Whole(MACHINE.write().unwrap_or_else(PoisonError::into_inner)))
     }
 
@@ -165,6 +170,12 @@ impl Loop {
         let name = node.file_name().unwrap().to_string_lossy().into_owned();
         let mut device = Loop { node, name, before: Vec::new() };
         device.before = device.settings();
+        // As a device is that nobody has used yet.
+        for (name, value) in
+            [("scheduler", "none"), ("nr_requests", "128"), ("read_ahead_kb", "128")]
+        {
+            device.set(name, value);
+        }
         device
     }
 
@@ -221,9 +232,21 @@ pub fn unmount(point: &str) {
         if output.status.success() {
             return;
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     }
     panic!("{point} stays busy for two seconds");
+}
+
+/// At how many random moments a program is killed: ten, or what SPINDLE_KILLS says (`make nightly`: 200).
+pub fn kills() -> u32 {
+    std::env::var("SPINDLE_KILLS").map_or(10, |kills| kills.parse().unwrap())
+}
+
+/// The moment of a kill among all: somewhere in its own part of `longest`, so that even ten moments cover all of it.
+pub fn moment(kill: u32, longest: Duration, stream: &mut random::Stream) -> Duration {
+    let part = longest / kills();
+    let within = stream.below(u64::try_from(part.as_micros()).unwrap().max(1));
+    part * kill + Duration::from_micros(within)
 }
 
 /// Whether this test can have loop devices.

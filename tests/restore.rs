@@ -1,13 +1,13 @@
 //! Whatever ends a comparison, `spindle undo` puts everything back.
 
-use crate::machine::{Place, has_loop_devices};
+use crate::machine::{Place, has_loop_devices, kills, moment};
 use std::{process::Stdio, time::Duration};
 
-/// Random moments at which the program is killed.
-const KILLS: u32 = 100;
+/// Before this the program has changed nothing.
+const FIRST: Duration = Duration::from_millis(20);
 
 #[test]
-fn killed_at_a_hundred_moments_everything_is_put_back() {
+fn killed_at_random_moments_everything_is_put_back() {
     if !has_loop_devices() {
         return;
     }
@@ -51,10 +51,10 @@ fn killed_at_a_hundred_moments_everything_is_put_back() {
     ];
     let mut stream = random::Stream::new(1, "moments of killing");
     let mut changed = 0;
-    for kill in 0..KILLS {
+    for kill in 0..kills() {
         let mut child =
             place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(Duration::from_micros(20_000 + stream.below(600_000)));
+        std::thread::sleep(moment(kill, Duration::from_millis(600), &mut stream) + FIRST);
         if let Some(status) = child.try_wait().unwrap() {
             let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
             panic!("kill {kill}: it ended by itself, {status}: {}", ended.err);
@@ -65,8 +65,8 @@ fn killed_at_a_hundred_moments_everything_is_put_back() {
         let undone = place.run(&["undo"]).expect(0);
         assert_eq!(device.settings(), before, "kill {kill}:\n{}", undone.out);
     }
-    println!("killed {KILLS} times, {changed} of them with settings changed");
-    assert!(changed > KILLS / 4, "too few kills met changed settings: {changed}");
+    println!("killed {} times, {changed} of them with settings changed", kills());
+    assert!(changed > kills() / 4, "too few kills met changed settings: {changed}");
     let nothing = place.run(&["undo"]).expect(0);
     assert!(nothing.out.contains("nothing"), "{}", nothing.out);
 }

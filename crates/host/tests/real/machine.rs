@@ -44,7 +44,8 @@ impl Machine {
     /// A loop device on an empty file of its own.
     pub fn loop_device(&mut self, name: &str, size: Bytes) -> LoopDevice {
         let file = self.file(name, size);
-        self.changes.attach(&file, LoopOptions::default()).unwrap()
+        let fresh = LoopOptions { added: true, ..LoopOptions::default() };
+        self.changes.attach(&file, fresh).unwrap()
     }
 
     /// A state folder of its own.

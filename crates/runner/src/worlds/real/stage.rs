@@ -223,7 +223,9 @@ fn loop_stage(
     let size = filler.plan.size;
     let room = if level.is_some() { size + filesystem_needs(size) } else { size };
     filler.fill(&Target::new(file, room))?;
-    let device = changes.attach(file, LoopOptions::default()).map_err(WorldError::fatal)?;
+    // A device's settings outlive its file: on one that others have used, the baseline would be theirs.
+    let fresh = LoopOptions { added: true, ..LoopOptions::default() };
+    let device = changes.attach(file, fresh).map_err(WorldError::fatal)?;
     let devices = Devices::below_loop(target, device.number);
     let Some(level) = level else {
         return Stage::on(&target.host, Target::new(&device.node, size), &devices);
