@@ -1,7 +1,7 @@
 //! Emulated devices: up and down, real data, several at once, killed servers and programs, hosts that
 //! cannot.
 
-use crate::machine::{Ended, Place, can_emulate, kills, moment};
+use crate::machine::{Ended, Place, aligned, can_emulate, kills, moment};
 use skipped::{Need, skip};
 use std::{
     fs::{File, OpenOptions},
@@ -86,7 +86,7 @@ impl Device {
 
 /// A block that O_DIRECT takes.
 #[repr(align(4096))]
-struct Block<const LENGTH: usize = 4096>([u8; LENGTH]);
+struct Block([u8; 4096]);
 
 /// The largest request.
 const LARGEST: usize = 1 << 20;
@@ -182,20 +182,21 @@ fn every_transport_moves_small_and_large_requests_and_all_at_once() {
             let words = ["ssd-sata-2018", "--size", "256M", "--data", data];
             let device = Device::up(&place, &[&words[..], &["--transport", transport]].concat());
             let file = device.open();
-            let mut large = Box::new(Block([0; LARGEST]));
-            for (index, byte) in large.0.iter_mut().enumerate() {
+            let (mut written, mut read) = (Vec::new(), Vec::new());
+            let large = aligned(&mut written, LARGEST);
+            for (index, byte) in large.iter_mut().enumerate() {
                 *byte = (index / 512) as u8;
             }
             let at = (200 << 20) + 4096;
-            file.write_all_at(&large.0, at).unwrap();
+            file.write_all_at(large, at).unwrap();
             let mut small = Block([0; 4096]);
             file.read_exact_at(&mut small.0, at + 8192).unwrap();
-            assert!(small.0 == large.0[8192..12288], "{transport}, {data}: a part of it");
+            assert!(small.0 == large[8192..12288], "{transport}, {data}: a part of it");
             file.write_all_at(&Block([9; 4096]).0, at + 4096).unwrap();
-            large.0[4096..8192].fill(9);
-            let mut read = Box::new(Block([0; LARGEST]));
-            file.read_exact_at(&mut read.0, at).unwrap();
-            assert!(read.0 == large.0, "{transport}, {data}: with a small one in it");
+            large[4096..8192].fill(9);
+            let read = aligned(&mut read, LARGEST);
+            file.read_exact_at(read, at).unwrap();
+            assert!(read == large, "{transport}, {data}: with a small one in it");
             drop(file);
             let checked = Command::new("fio")
                 .args(["--name=v", "--rw=randwrite", "--bsrange=4k-512k", "--size=64M"])

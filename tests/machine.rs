@@ -249,6 +249,13 @@ pub fn moment(kill: u32, longest: Duration, stream: &mut random::Stream) -> Dura
     part * kill + Duration::from_micros(within)
 }
 
+/// A buffer at an address that direct I/O takes.
+pub fn aligned(storage: &mut Vec<u8>, length: usize) -> &mut [u8] {
+    storage.resize(length + 4096, 0);
+    let begin = storage.as_ptr().align_offset(4096);
+    &mut storage[begin..begin + length]
+}
+
 /// Whether this test can have loop devices.
 pub fn has_loop_devices() -> bool {
     if !rustix::process::getuid().is_root() {

@@ -1,6 +1,6 @@
 //! `spindle record`: what a device is asked to do, and everything put back.
 
-use crate::machine::{Loop, Place, has_loop_devices};
+use crate::machine::{Loop, Place, aligned, has_loop_devices};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use skipped::{Need, skip};
 use std::{
@@ -50,13 +50,6 @@ fn recording(place: &Place, device: &Loop, file: &Path, more: &[&str]) -> Child 
         std::thread::sleep(Duration::from_millis(20));
     }
     child
-}
-
-/// A buffer at an address that direct I/O takes.
-fn aligned(storage: &mut Vec<u8>, length: usize) -> &mut [u8] {
-    storage.resize(length + 4096, 0);
-    let begin = storage.as_ptr().align_offset(4096);
-    &mut storage[begin..begin + length]
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Whatever ends a comparison, `spindle undo` puts everything back.
 
 use crate::machine::{Place, has_loop_devices, kills, moment};
-use std::{process::Stdio, time::Duration};
-
-/// Before this the program has changed nothing.
-const FIRST: Duration = Duration::from_millis(20);
+use std::{
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 #[test]
 fn killed_at_random_moments_everything_is_put_back() {
@@ -49,12 +49,23 @@ fn killed_at_random_moments_everything_is_put_back() {
         "0s",
         "--quiet",
     ];
+    // How long it takes here until something is changed: the moments are spread around that.
+    let begun = Instant::now();
+    let mut child =
+        place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while device.settings() == before && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let first = begun.elapsed();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.run(&["undo"]).expect(0);
     let mut stream = random::Stream::new(1, "moments of killing");
     let mut changed = 0;
     for kill in 0..kills() {
         let mut child =
             place.spindle(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(moment(kill, Duration::from_millis(600), &mut stream) + FIRST);
+        std::thread::sleep(moment(kill, 3 * first, &mut stream));
         if let Some(status) = child.try_wait().unwrap() {
             let ended = crate::machine::Ended::of(child.wait_with_output().unwrap());
             panic!("kill {kill}: it ended by itself, {status}: {}", ended.err);
