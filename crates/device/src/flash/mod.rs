@@ -14,6 +14,7 @@ use crate::{Completion, Device, Op, Path, Request, View};
 use random::Stream;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 use units::{Nanos, Sectors};
 
 /// Sectors of a mapped page: 4 KiB.
@@ -109,7 +110,8 @@ pub struct Flash {
     next_die: usize,
     /// When everything programmed so far is on the medium.
     landed: u64,
-    translation: Translation,
+    /// Shared by copies of the drive until one of them writes: it is a megabyte, and reads leave it as it is.
+    translation: Arc<Translation>,
     /// One in so many logical pages is followed by the translation layer.
     scale: u64,
     /// Die time of a page's move, and of a block of the sample's erasing.
@@ -174,7 +176,7 @@ impl Flash {
             open_parts: Vec::new(),
             next_die: 0,
             landed: 0,
-            translation,
+            translation: Arc::new(translation),
             scale,
             stream,
             waiting: VecDeque::new(),
@@ -366,7 +368,7 @@ impl Flash {
         let (first, last) = (request.start.0 / PAGE, (request.end() - 1) / PAGE);
         let mut page = first.div_ceil(self.scale);
         while page * self.scale <= last && page < u64::from(self.translation.pages()) {
-            let done = what(&mut self.translation, page as u32);
+            let done = what(Arc::make_mut(&mut self.translation), page as u32);
             work.moved += done.moved;
             work.erased += done.erased;
             page += 1;
