@@ -132,7 +132,7 @@ fn fsync_is_part_of_the_write_and_waits_for_the_device() {
 fn direct_writers_serialise_on_ext3_and_ext4_and_scale_on_xfs() {
     let rate = |filesystem: &str, clients: u32, without: &str| {
         let job = format!("randwrite,clients={clients}");
-        let mut trial = trial(&job, Kernel::V2_6_18, 8192, 10);
+        let mut trial = trial(&job, Kernel::V2_6_18, 8192, 3);
         trial.stack.filesystem = Some(filesystem.parse().unwrap());
         trial.stack.without = without.parse().unwrap();
         let done = trial.on_profile("raid0-16x15k-4g");
