@@ -278,6 +278,54 @@ pub fn can_emulate() -> bool {
     has_loop_devices()
 }
 
+/// The program as a user without privileges, with a folder of that user's own.
+pub struct Nobody {
+    folder: tempfile::TempDir,
+    _place: Place,
+}
+
+/// The user and group `nobody`.
+pub const NOBODY: u32 = 65534;
+
+impl Nobody {
+    /// Root gives itself up; nobody else can.
+    pub fn new() -> Option<Nobody> {
+        if !rustix::process::getuid().is_root() {
+            skip(Need::Root, "it is given up");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("spindle-nobody-").tempdir_in("/var/tmp");
+        let folder = folder.unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        // The program lies where others may not look: a copy they may.
+        std::fs::copy(env!("CARGO_BIN_EXE_spindle"), folder.path().join("spindle")).unwrap();
+        Some(Nobody { folder, _place: Place::new() })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Run files that there are.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.path().join("state/runs"));
+        entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    pub fn run(&self, words: &[&str]) -> Ended {
+        let output = Command::new("setpriv")
+            .arg(format!("--reuid={NOBODY}"))
+            .arg(format!("--regid={NOBODY}"))
+            .arg("--clear-groups")
+            .arg(self.folder.path().join("spindle"))
+            .args(words)
+            .env("SPINDLE_STATE", self.folder.path().join("state"))
+            .stdin(Stdio::null())
+            .output();
+        Ended::of(output.unwrap())
+    }
+}
+
 /// Unmounted in the end, however the test ends; before its loop device goes.
 pub struct Mounted(pub PathBuf);
 

@@ -1,6 +1,6 @@
 //! Bad input: a clear error, exit code 2 or 1, nothing changed.
 
-use crate::machine::{Loop, Place, has_loop_devices};
+use crate::machine::{Loop, Nobody, Place, has_loop_devices};
 use skipped::{Need, skip};
 use std::process::Command;
 
@@ -144,44 +144,37 @@ fn plan_files() {
 }
 
 #[test]
-fn without_root_the_factors_that_need_it_drop_out() {
-    if !rustix::process::getuid().is_root() {
-        skip(Need::Root, "it is given up");
-        return;
+fn a_forgotten_sudo_is_refused_before_anything_is_measured() {
+    let Some(nobody) = Nobody::new() else { return };
+    let folder = nobody.folder().to_str().unwrap();
+    let short = ["--size", "16M", "--rounds", "3", "--measure", "200ms", "--warmup", "0s"];
+    let schedulers = ["--schedulers", "all"];
+    let two = ["--schedulers", "all", "--sync", "direct,fdatasync"];
+    let three = ["--queues", "64,128", "--read-ahead", "128,256", "--clients", "1,2"];
+    for (named, unset) in [
+        (&schedulers[..], &["scheduler"][..]),
+        (&two, &["scheduler"]),
+        (&three, &["nr_requests", "read_ahead_kb"]),
+        (&["--schedulers", "all", "--settled"], &["scheduler"]),
+        (&[], &["schedulers", "--sync direct,fdatasync"]),
+    ] {
+        let refused = |verb: &str| {
+            let named = named.iter().filter(|word| verb != "plan" || **word != "--settled");
+            let words: Vec<&str> =
+                [verb, folder].into_iter().chain(named.copied()).chain(short).collect();
+            let ended = nobody.run(&words).expect(2).complains_of(unset);
+            ended.complains_of(&["sudo"])
+        };
+        refused("plan");
+        let ended = refused("compare");
+        assert!(!ended.out.contains("IOPS"), "{}", ended.out);
     }
-    let place = Place::new();
-    let folder = tempfile::Builder::new().prefix("spindle-nobody-").tempdir_in("/var/tmp").unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), open).unwrap();
-    // The program lies where others may not look: a copy they may.
-    let program = folder.path().join("spindle");
-    std::fs::copy(env!("CARGO_BIN_EXE_spindle"), &program).unwrap();
-    let state = folder.path().join("state");
-    let words = [
-        "compare",
-        folder.path().to_str().unwrap(),
-        "--schedulers",
-        "all",
-        "--sync",
-        "direct,fdatasync",
-        "--size",
-        "16M",
-        "--rounds",
-        "3",
-        "--measure",
-        "200ms",
-        "--warmup",
-        "0s",
-    ];
-    let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(&program)
-        .args(words)
-        .env("SPINDLE_STATE", &state)
-        .output()
-        .unwrap();
-    drop(place);
-    crate::machine::Ended::of(output).expect(0).complains_of(&["Dropped: scheduler", "sudo"]);
+    let left = nobody.runs();
+    assert!(left.is_empty(), "nothing was begun: {left:?}");
+    // What needs no root is compared.
+    let words: Vec<&str> =
+        ["compare", folder, "--sync", "direct,fdatasync"].into_iter().chain(short).collect();
+    assert!(nobody.run(&words).expect(0).out.contains("fdatasync"));
 }
 
 #[test]

@@ -23,6 +23,14 @@ pub enum Refusal {
         /// Why.
         message: String,
     },
+    /// This user may not change a setting.
+    #[error("{message}")]
+    NotPermitted {
+        /// The kernel's name of the setting.
+        setting: String,
+        /// Of which device, and what to do.
+        message: String,
+    },
     /// A tunable of another scheduler than the cell's.
     #[error(
         "{tunable} is a tunable of {scheduler}, and the scheduler here is {current}: compare it with \

@@ -8,6 +8,7 @@ use serde::Serialize;
 use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
 
 mod database;
+mod levels;
 mod preset;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,8 @@ pub struct Plan {
     pub events: bool,
     /// Cells that cannot be, and why.
     pub refused: Vec<RefusedCell>,
-    /// Factors that were asked for and dropped, and why.
+    /// Factors that were asked for and dropped, and why: in runs of earlier versions. A factor that cannot be set
+    /// now ends the plan.
     pub dropped: Vec<DroppedFactor>,
     /// Figures that others published.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -182,7 +184,7 @@ impl RawPlan {
                     .to_owned(),
             )
         })?;
-        let (mut levels, dropped) = self.levels(offer)?;
+        let mut levels = self.levels(offer)?;
         let unset = |factor: &&Factor| matches!(factor, Factor::Label | Factor::Benchmark);
         if let Some(factor) = levels.iter().map(|(factor, _)| factor).find(unset) {
             return Err(WordError::new(format!(
@@ -213,11 +215,11 @@ impl RawPlan {
             !simple
         });
         // With nothing to compare, it is the schedulers.
-        if levels.is_empty()
-            && dropped.is_empty()
-            && let Some(schedulers) = offer.all.get(&Factor::Scheduler)
-        {
-            levels.push((Factor::Scheduler, schedulers.clone()));
+        if levels.is_empty() {
+            if let Some(schedulers) = offer.all.get(&Factor::Scheduler) {
+                levels.push((Factor::Scheduler, schedulers.clone()));
+            }
+            self.check_compares(offer)?;
         }
         (workload, engine) = fixed.workload(&workload, engine)?;
         if let Some(background) = &workload.background {
@@ -256,7 +258,7 @@ impl RawPlan {
             seed: self.seed.unwrap_or(1),
             events: self.events.unwrap_or(false),
             refused: Vec::new(),
-            dropped,
+            dropped: Vec::new(),
             published: self
                 .published
                 .iter()
@@ -418,76 +420,6 @@ impl RawPlan {
             }
             _ => Ok(Bytes(size.0 / (1 << 20) * (1 << 20))),
         }
-    }
-
-    /// The factors asked for with their levels, and those that this target does not have.
-    #[allow(clippy::type_complexity)]
-    fn levels(
-        &self,
-        offer: &Offer,
-    ) -> Result<(Vec<(Factor, Vec<Level>)>, Vec<DroppedFactor>), WordError> {
-        let mut levels: BTreeMap<Factor, Vec<Level>> = BTreeMap::new();
-        let mut dropped = Vec::new();
-        for (word, written) in &self.factors {
-            let factor: Factor = word.parse()?;
-            let follows = match &factor {
-                Factor::Tunable { .. } => &Factor::Scheduler,
-                other => other,
-            };
-            if let Some(reason) = offer.missing.get(follows) {
-                dropped.push(DroppedFactor { factor, reason: reason.clone() });
-                continue;
-            }
-            let mut all: Vec<Level> = Vec::new();
-            for text in written.iter().map(crate::RawLevel::text) {
-                let more = match (text.as_str(), offer.all.get(&factor)) {
-                    ("all", Some(every)) => every.clone(),
-                    ("all", None) => {
-                        return Err(WordError::new(format!(
-                            "'all' stands for nothing with {factor}: name the levels"
-                        )));
-                    }
-                    _ => vec![factor.level(&text)?],
-                };
-                all.extend(
-                    more.into_iter().filter(|level| !all.contains(level)).collect::<Vec<_>>(),
-                );
-            }
-            if all.is_empty() {
-                return Err(WordError::new(format!("factor {factor} has no levels")));
-            }
-            levels.insert(factor, all);
-        }
-        Ok((levels.into_iter().collect(), dropped))
-    }
-
-    /// The baseline's level of each factor: what was asked for, else what the host has, else the
-    /// first.
-    fn baseline_levels(
-        &self,
-        levels: &[(Factor, Vec<Level>)],
-        offer: &Offer,
-    ) -> Result<BTreeMap<Factor, Level>, WordError> {
-        let mut baseline = BTreeMap::new();
-        for (factor, all) in levels {
-            let current = match factor.role() {
-                Role::HostSetting => offer.current.get(factor).cloned(),
-                Role::Choice | Role::Condition => None,
-            };
-            baseline.insert(factor.clone(), current.unwrap_or_else(|| all[0].clone()));
-        }
-        for (word, written) in &self.baseline {
-            let factor: Factor = word.parse()?;
-            let level = factor.level(&written.text())?;
-            if !baseline.contains_key(&factor) {
-                return Err(WordError::new(format!(
-                    "the baseline names {factor}, which is not compared: give it levels, or leave it \
-                     out"
-                )));
-            }
-            baseline.insert(factor, level);
-        }
-        Ok(baseline)
     }
 }
 

@@ -139,15 +139,32 @@ fn a_tunable_is_only_in_its_schedulers_cells() {
 }
 
 #[test]
-fn what_the_target_has_not_is_dropped_with_the_reason() {
+fn a_factor_that_cannot_be_set_is_refused_also_beside_others() {
     let mut offer = offer();
     let message = "tmpfs has no device".to_owned();
     offer.missing.insert(Factor::Scheduler, Refusal::NoScheduledDevice { message });
-    let plan = raw(&[("scheduler", &["none", "bfq"]), ("clients", &["1", "2"])])
-        .resolve(&offer, &refuse)
-        .unwrap();
-    assert_eq!(plan.dropped.len(), 1);
-    assert_eq!(plan.cells.len(), 2);
+    for more in [&[][..], &[("clients", &["1", "2"][..])]] {
+        let named: Vec<_> =
+            [("scheduler", &["none", "bfq"][..])].iter().chain(more).copied().collect();
+        let error = raw(&named).resolve(&offer, &refuse).unwrap_err().to_string();
+        assert!(error.contains("scheduler cannot be set here: tmpfs has no device"), "{error}");
+    }
+    let plan = raw(&[("clients", &["1", "2"])]).resolve(&offer, &refuse).unwrap();
+    assert_eq!(plan.cells.len(), 2, "what is not named is not missed");
+}
+
+#[test]
+fn with_nothing_named_the_schedulers_have_to_be_settable_by_this_user() {
+    let mut offer = offer();
+    let refusal = Refusal::NotPermitted {
+        setting: "scheduler".to_owned(),
+        message: "scheduler of vda may not be changed by this user: run it with sudo".to_owned(),
+    };
+    offer.missing.insert(Factor::Scheduler, refusal);
+    offer.all.remove(&Factor::Scheduler);
+    let error = raw(&[]).resolve(&offer, &refuse).unwrap_err().to_string();
+    assert!(error.contains("sudo") && error.contains("--sync"), "{error}");
+    assert!(raw(&[("sync", &["direct"])]).resolve(&offer, &refuse).is_ok());
 }
 
 #[test]

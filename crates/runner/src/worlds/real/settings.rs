@@ -137,13 +137,13 @@ fn offer_of(queue: &VariedQueue) -> Offer {
         // What a value would be refused for is not asked here: any that is a number will do.
         let value = now.as_ref().map_or("1", String::as_str);
         let checked = match (folder.check(&setting, value, None), now) {
-            (
-                Err(
-                    error @ (host::Refusal::NotPermitted { .. }
-                    | host::Refusal::NoSuchSetting { .. }),
-                ),
-                _,
-            ) => Err(refused(error.to_string())),
+            (Err(error @ host::Refusal::NotPermitted { .. }), _) => Err(Refusal::NotPermitted {
+                setting: setting.to_string(),
+                message: error.to_string(),
+            }),
+            (Err(error @ host::Refusal::NoSuchSetting { .. }), _) => {
+                Err(refused(error.to_string()))
+            }
             (_, Ok(now)) => Ok(now),
             (_, Err(_)) => Err(refused(format!(
                 "the device has no {setting}, or this kernel was built without it"
