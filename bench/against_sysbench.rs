@@ -14,7 +14,7 @@
 //! chooses anew in each turn (`--unpinned`). `--check` makes a missed promise exit code 1.
 
 use database::{Place, Programs, RunSpec, Running, Shape};
-use host::{Changes, Host};
+use host::{Changes, HeldFolder, Host};
 use rustix::{
     process::Pid,
     thread::{CpuSet, sched_getaffinity, sched_setaffinity},
@@ -75,7 +75,8 @@ fn main() -> Result<(), Error> {
     let folder = options.folder.join(format!("spindle-bench-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("run"))?;
     let mut changes = Changes::begin_in(&Host::here(), &folder, "bench")?;
-    let place = Place { data: folder.join("data"), run: folder.join("run") };
+    let home = HeldFolder::open(&folder.canonicalize()?)?;
+    let place = Place { home, name: "data".to_owned(), run: folder.join("run") };
     let job: DatabaseJob = format!(
         "oltp_point_select,server={},tables={TABLES},rows={ROWS},buffer_pool=256MiB",
         options.server.spec().name

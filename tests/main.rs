@@ -28,6 +28,7 @@ mod servers;
 mod sessions;
 mod simulated;
 mod stacks;
+mod swapped;
 mod sync_card;
 mod validate;
 mod watch;

@@ -132,8 +132,9 @@ impl Programs {
         variables: &BTreeMap<String, String>,
         stop: &AtomicBool,
     ) -> Result<Running, DatabaseError> {
+        place.check()?;
         let made_with = self.made_with(variables);
-        let doing = || format!("make a data directory in {}", place.data.display());
+        let doing = || format!("make a data directory in {}", place.data().display());
         let command =
             self.server.initialise(place, &made_with).map_err(DatabaseError::io(doing()))?;
         // A log of its own: initdb's advice is no sign of trouble.
@@ -166,7 +167,8 @@ impl Programs {
         settings: &Settings,
         stop: &AtomicBool,
     ) -> Result<Running, DatabaseError> {
-        let doing = || format!("write the server's configuration for {}", place.data.display());
+        place.check()?;
+        let doing = || format!("write the server's configuration for {}", place.data().display());
         let command = self.server.start(place, settings).map_err(DatabaseError::io(doing()))?;
         let command = logged(command, &place.log())?;
         let at_death = self.server.stop(Stop::AtOnce).signal;
@@ -174,7 +176,8 @@ impl Programs {
         let log = log::Log::of(place.log(), self.server.signs_of_trouble(), self.server.harmless());
         let endpoint = self.server.endpoint(place);
         let mut running = Running::private(process, endpoint, log, self.name());
-        match self.await_answer(&mut running, stop) {
+        let answers = self.await_answer(&mut running, stop);
+        match answers.and_then(|()| running.pid().map_or(Ok(()), |pid| place.check_server(pid))) {
             Ok(()) => Ok(running),
             Err(error) => {
                 self.end(changes, running, false)?;

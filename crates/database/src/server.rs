@@ -1,7 +1,7 @@
 //! What a kind of server is to the rest of the program.
 
 use crate::{Catalog, DatabaseError, Endpoint, VariableError};
-use host::User;
+use host::{FileId, HeldFolder, User};
 use std::{
     collections::BTreeMap,
     io,
@@ -18,13 +18,45 @@ pub type Settings = Vec<(String, String)>;
 /// Where a private server lives.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its data.
-    pub data: PathBuf,
+    /// The folder that has its data, held open: a server knows paths alone, so that its path is compared with the
+    /// folder before the server uses it.
+    pub home: HeldFolder,
+    /// The name of its data there.
+    pub name: String,
     /// Its socket, log and configuration: short, because a socket's path is at most 107 bytes.
     pub run: PathBuf,
 }
 
 impl Place {
+    /// Its data.
+    pub fn data(&self) -> PathBuf {
+        self.home.path().join(&self.name)
+    }
+
+    /// Its data, held open.
+    pub fn open_data(&self) -> Result<HeldFolder, DatabaseError> {
+        Ok(self.home.open_folder(&self.name)?)
+    }
+
+    /// An error when the path of its data leads elsewhere by now.
+    pub fn check(&self) -> Result<(), DatabaseError> {
+        Ok(self.home.check()?)
+    }
+
+    /// An error when a server that has started works in another folder than its data's. Servers enter that folder
+    /// and name their files from there. One that may not be asked is taken to do so.
+    pub(crate) fn check_server(&self, pid: u32) -> Result<(), DatabaseError> {
+        self.check()?;
+        let data = self.open_data()?;
+        let works_in = HeldFolder::of_process(pid).and_then(|folder| folder.id());
+        let elsewhere = |id: FileId| Ok::<bool, host::Error>(id != data.id()?);
+        match works_in.map(elsewhere) {
+            Ok(Ok(false)) | Err(_) => Ok(()),
+            Ok(Ok(true)) => Err(host::Error::Moved { path: self.data(), now: None }.into()),
+            Ok(Err(error)) => Err(error.into()),
+        }
+    }
+
     /// The server's log.
     pub fn log(&self) -> PathBuf {
         self.run.join("log")

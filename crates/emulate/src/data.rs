@@ -22,7 +22,33 @@ pub enum Storage {
     /// In memory that nobody else sees; gone with the server.
     Memory,
     /// In this file, which is there.
-    File(PathBuf),
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Which file it has to be: another may come under its path at any moment.
+        is: FileNumber,
+    },
+}
+
+/// What tells a file from others of this boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileNumber {
+    device: u64,
+    inode: u64,
+}
+
+impl Storage {
+    /// In a file that is open.
+    pub fn of(path: PathBuf, file: &File) -> io::Result<Storage> {
+        Ok(Storage::File { path, is: FileNumber::of(file)? })
+    }
+}
+
+impl FileNumber {
+    fn of(file: &File) -> io::Result<FileNumber> {
+        let known = file.metadata()?;
+        Ok(FileNumber { device: known.dev(), inode: known.ino() })
+    }
 }
 
 /// A device's data.
@@ -43,7 +69,7 @@ impl Data {
     pub fn open(place: &Storage, size: Bytes) -> io::Result<Data> {
         let file = match place {
             Storage::Memory => File::from(memfd_create("spindle-data", MemfdFlags::CLOEXEC)?),
-            Storage::File(path) => locked(path)?,
+            Storage::File { path, is } => locked(path, *is)?,
         };
         if file.metadata()?.len() < size.0 {
             ftruncate(&file, size.0)?;
@@ -99,8 +125,14 @@ impl Data {
 }
 
 /// Opens a file for reading and writing, and holds it against other servers.
-fn locked(path: &Path) -> io::Result<File> {
+fn locked(path: &Path, is: FileNumber) -> io::Result<File> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if FileNumber::of(&file)? != is {
+        return Err(io::Error::other(
+            "it is not the file that was made there: somebody who may write in its folder put another in its \
+             place; name a folder in which only you and root may write",
+        ));
+    }
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         io::Error::new(io::ErrorKind::ResourceBusy, "another emulated device has its data in it")
     })?;
@@ -111,12 +143,30 @@ fn locked(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
 
+    /// A file with this content.
+    fn stored(path: &Path, content: &[u8]) -> Storage {
+        std::fs::write(path, content).unwrap();
+        Storage::of(path.to_owned(), &File::open(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn another_file_under_the_path_is_left_alone() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let [path, victim] = ["data", "victim"].map(|name| folder.path().join(name));
+        let place = stored(&path, b"");
+        std::fs::write(&victim, b"others' words").unwrap();
+        std::fs::rename(&path, folder.path().join("away")).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        let error = Data::open(&place, Bytes::from_mib(1)).unwrap_err();
+        assert!(error.to_string().contains("another in its place"), "{error}");
+        assert_eq!(std::fs::read(&victim).unwrap(), b"others' words");
+    }
+
     #[test]
     fn what_is_discarded_reads_as_zeroes_and_takes_no_room() {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
-        std::fs::write(&path, b"").unwrap();
-        for place in [Storage::Memory, Storage::File(path)] {
+        for place in [Storage::Memory, stored(&path, b"")] {
             let data = Data::open(&place, Bytes::from_gib(300)).unwrap();
             let at = Bytes::from_gib(299).0;
             let mut buffer = vec![1; 1 << 20];
@@ -148,8 +198,7 @@ mod tests {
         assert!(!soon(Op::Discard, 4096, 4096));
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
-        std::fs::write(&path, [1; 4096]).unwrap();
-        let file = Data::open(&Storage::File(path), Bytes::from_mib(1)).unwrap();
+        let file = Data::open(&stored(&path, &[1; 4096]), Bytes::from_mib(1)).unwrap();
         assert!(!file.is_quick(Op::Read, 0, 4096), "a file's");
     }
 
@@ -157,8 +206,7 @@ mod tests {
     fn a_file_serves_one_device() {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("data");
-        std::fs::write(&path, b"").unwrap();
-        let place = Storage::File(path);
+        let place = stored(&path, b"");
         let _first = Data::open(&place, Bytes::from_mib(1)).unwrap();
         assert!(Data::open(&place, Bytes::from_mib(1)).is_err());
     }

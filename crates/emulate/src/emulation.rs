@@ -15,6 +15,7 @@ use host::{
 use scheduler::SchedulerKind;
 use serde::{Deserialize, Serialize};
 use std::{
+    fs::File,
     io::ErrorKind,
     os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
     path::{Path, PathBuf},
@@ -130,8 +131,7 @@ impl Emulation {
         let prepared = match transport {
             Transport::Ublk => Prepared::Ublk(changes.add_ublk(server, &name, options)?),
             Transport::FuseUring | Transport::Fuse => {
-                let beside = changes.journal().parent().unwrap_or(Path::new("/")).to_owned();
-                let folder = changes.scratch_folder(&beside)?;
+                let folder = changes.mount_point()?;
                 changes.started_server(server, &name, &folder, SOURCE)?;
                 Prepared::Fuse { point: folder.path, over_uring: transport == Transport::FuseUring }
             }
@@ -352,21 +352,20 @@ pub fn default_nr_requests(depth: u32) -> u32 {
 fn place(changes: &mut Changes, data: &DataPlace, size: Bytes) -> Result<Storage> {
     Ok(match data {
         DataPlace::Memory => Storage::Memory,
-        DataPlace::Scratch(folder) => Storage::File(changes.sparse_file(folder, size)?.path),
-        DataPlace::File(path) => {
-            users_file(path, size)?;
-            Storage::File(std::path::absolute(path).unwrap_or_else(|_| path.clone()))
+        DataPlace::Scratch(folder) => {
+            let made = changes.sparse_file(folder, size)?;
+            let held = made.held.try_clone().map(File::from);
+            held.and_then(|held| Storage::of(made.path.clone(), &held)).map_err(|error| {
+                EmulateError::DataFile { path: made.path, source: DataFileError::Open(error) }
+            })?
         }
+        DataPlace::File(path) => users_file(path, size)
+            .map_err(|source| EmulateError::DataFile { path: path.clone(), source })?,
     })
 }
 
 /// The user's own file: created if missing; its content is the device's.
-fn users_file(path: &Path, size: Bytes) -> Result<()> {
-    prepare_users_file(path, size)
-        .map_err(|source| EmulateError::DataFile { path: path.to_owned(), source })
-}
-
-fn prepare_users_file(path: &Path, size: Bytes) -> std::result::Result<(), DataFileError> {
+fn users_file(path: &Path, size: Bytes) -> std::result::Result<Storage, DataFileError> {
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -378,10 +377,11 @@ fn prepare_users_file(path: &Path, size: Bytes) -> std::result::Result<(), DataF
         return Err(DataFileError::NotAFile);
     }
     match meta.len() {
-        0 => file.set_len(size.0).map_err(|source| DataFileError::Extend { size, source }),
-        length if length == size.0 => Ok(()),
-        length => Err(DataFileError::Length { length: Bytes(length), size }),
+        0 => file.set_len(size.0).map_err(|source| DataFileError::Extend { size, source })?,
+        length if length == size.0 => {}
+        length => return Err(DataFileError::Length { length: Bytes(length), size }),
     }
+    Ok(Storage::of(std::path::absolute(path)?, &file)?)
 }
 
 /// Starts a server process, which waits for [`Command::Begin`] and until then ends with this process.

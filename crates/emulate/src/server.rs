@@ -95,7 +95,7 @@ impl Served {
         let data = Data::open(&begin.place, begin.size).map_err(|error| {
             let what = match &begin.place {
                 Storage::Memory => Resource::Memory,
-                Storage::File(path) => Resource::DataFile { path: path.clone() },
+                Storage::File { path, .. } => Resource::DataFile { path: path.clone() },
             };
             what.failed(error)
         })?;

@@ -174,7 +174,7 @@ impl AppliedJournal {
         let open = things(journal.entries());
         for thing in open {
             if let Thing::Made { n, made: made @ Made::Reversal(_), id } = thing
-                && made.unmake(host, id).is_right()
+                && made.unmake(host, id, None).is_right()
             {
                 journal.append(Event::Gone { n })?;
             }

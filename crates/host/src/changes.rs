@@ -11,13 +11,15 @@ use crate::{
     error::io_error,
     journal::{Journal, Reading, state_folder, sync_folder},
     queue_folder::QueueFolder,
-    undo::{open_queue, removed, restore_queue, undo_entries},
+    undo::{Held, open_queue, removed, restore_queue, undo_entries},
 };
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// What became of one change.
@@ -59,6 +61,8 @@ pub struct Changes {
     // again would tell undo nothing, and a comparison sets the same few for hours.
     announced: BTreeMap<DeviceNumber, BTreeSet<(Setting, String)>>,
     expected: BTreeMap<(DeviceNumber, Setting), String>,
+    // Scratch files and folders, which somebody may have moved by the time that they are taken away.
+    held: Held,
     finished: bool,
 }
 
@@ -77,6 +81,7 @@ impl Changes {
             before: BTreeMap::new(),
             announced: BTreeMap::new(),
             expected: BTreeMap::new(),
+            held: Held::new(),
             finished: false,
         })
     }
@@ -210,14 +215,16 @@ impl Changes {
         self.journal.entries().len()
     }
 
-    /// Notes which file was made.
-    pub(crate) fn is(&mut self, n: u64, path: &Path) -> Result<()> {
-        let id = FileId::of(path).map_err(io_error("look at", path))?;
+    /// Notes which file or folder was made, and holds it.
+    pub(crate) fn is(&mut self, n: u64, made: Arc<OwnedFd>, path: &Path) -> Result<()> {
+        let id = FileId::of_open(made.as_fd()).map_err(io_error("look at", path))?;
+        self.held.insert(n, made);
         self.journal.append(Event::Is { n, id }).map(drop)
     }
 
     /// Notes that what was announced came to nothing.
     pub(crate) fn gone(&mut self, n: u64) -> Result<()> {
+        self.held.remove(&n);
         self.journal.append(Event::Gone { n }).map(drop)
     }
 
@@ -231,7 +238,7 @@ impl Changes {
         let Some((made, id)) = found else {
             return Ok(());
         };
-        match made.unmake(&self.host, id) {
+        match made.unmake(&self.host, id, self.held.get(&n).map(AsFd::as_fd)) {
             Outcome::Done | Outcome::AlreadyRight => self.gone(n),
             Outcome::Refused { why } | Outcome::Failed { why } => Err(Error::Unsupported {
                 what: format!("taking away {}", made.title()),
@@ -280,7 +287,8 @@ impl Changes {
         let mut report =
             UndoReport { journal: self.journal.path().to_owned(), ..UndoReport::default() };
         let reading = Reading { entries: self.journal.entries().to_vec(), damage: Vec::new() };
-        undo_entries(&self.host, &reading, &mut report);
+        undo_entries(&self.host, &reading, &self.held, &mut report);
+        self.held.clear();
         let path = self.journal.path();
         if report.is_complete() {
             removed(fs::remove_file(path)).map_err(io_error("delete", path))?;

@@ -95,6 +95,33 @@ pub enum Error {
         /// What was expected.
         expected: &'static str,
     },
+    /// A folder of ours is not any more where it was made.
+    #[error(
+        "{} is not the folder that was made there{}: somebody who may write in {} gave it another name or put \
+         something in its place; nothing was written to what is there now; use a directory in which only you and \
+         root may write",
+        path.display(),
+        .now.as_ref().map_or(String::new(), |now| format!(" (that one is {} now)", now.display())),
+        path.parent().unwrap_or(path).display()
+    )]
+    Moved {
+        /// Where it was made.
+        path: PathBuf,
+        /// Where it is, as far as that is known.
+        now: Option<PathBuf>,
+    },
+    /// Others could put something else in the place of what is mounted on.
+    #[error(
+        "nothing is mounted below {}: others than this user and root may rename what is in {}, and the mount \
+         would be wherever they like; name a state folder in which only you may write (SPINDLE_STATE)",
+        path.display(), shared.display()
+    )]
+    Shared {
+        /// Where it was to be.
+        path: PathBuf,
+        /// The folder that others may change.
+        shared: PathBuf,
+    },
     /// This host lacks what was asked for.
     #[error("{what} is not possible here: {why}; {next}")]
     Unsupported {

@@ -9,13 +9,7 @@ use crate::{
     signature::signatures,
 };
 use serde::{Deserialize, Serialize};
-use std::{
-    fmt, io,
-    os::unix::fs::FileExt,
-    path::{Path, PathBuf},
-    process::Command,
-    str::FromStr,
-};
+use std::{fmt, io, os::unix::fs::FileExt, path::PathBuf, process::Command, str::FromStr};
 use units::Bytes;
 
 /// The filesystems that can be made.
@@ -178,7 +172,7 @@ impl ScratchDevice {
 }
 
 /// A mounted filesystem of ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct MountedFilesystem {
     /// Where.
     pub point: PathBuf,
@@ -215,8 +209,7 @@ impl Changes {
         options: &str,
     ) -> Result<MountedFilesystem> {
         device.check(self.host())?;
-        let beside = self.journal().parent().unwrap_or(Path::new("/")).to_owned();
-        let folder = self.scratch_folder(&beside)?;
+        let folder = self.mount_point()?;
         let point = folder.path.clone();
         let entry =
             self.announce(Made::Mount { point: point.clone(), source: device.node.clone() })?;

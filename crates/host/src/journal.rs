@@ -7,7 +7,7 @@
 
 use crate::{
     Application, DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error,
-    made::FileId, made::Made, process_identity::process_lives,
+    file_id::FileId, made::Made, process_identity::process_lives,
 };
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};

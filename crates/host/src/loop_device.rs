@@ -8,7 +8,10 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions},
-    os::unix::fs::MetadataExt,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::MetadataExt,
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -59,7 +62,18 @@ impl Changes {
             .write(!options.read_only)
             .open(&file)
             .map_err(io_error("open", &file))?;
-        let id = FileId::of(&file).map_err(io_error("look at", &file))?;
+        self.attach_open(backing.as_fd(), file, options)
+    }
+
+    /// The same with a file that is open already, for writing too where the device takes writes: whatever is at
+    /// its `path` by now.
+    pub fn attach_open(
+        &mut self,
+        backing: BorrowedFd,
+        file: PathBuf,
+        options: LoopOptions,
+    ) -> Result<LoopDevice> {
+        let id = FileId::of_open(backing).map_err(io_error("look at", &file))?;
         let how = Configuration {
             block_size: u32::try_from(options.logical_block.0).unwrap_or(u32::MAX),
             direct_io: options.direct_io,
@@ -71,7 +85,7 @@ impl Changes {
             let entry =
                 self.announce(Made::Loop { index, file: file.clone(), id, added: options.added })?;
             let device = open_node(&node, options)?;
-            match loop_ioctl::configure(&device, &backing, &file, how) {
+            match loop_ioctl::configure(&device, backing, &file, how) {
                 Ok(()) => {
                     let raw = device.metadata().map_err(io_error("look at", &node))?.rdev();
                     let number = DeviceNumber::from_raw(raw);

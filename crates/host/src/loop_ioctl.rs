@@ -5,7 +5,7 @@ use crate::error::{Error, Result, io_error};
 use std::{
     fs::{File, OpenOptions},
     io,
-    os::fd::AsRawFd,
+    os::fd::{AsRawFd, BorrowedFd},
     path::{Path, PathBuf},
 };
 
@@ -134,7 +134,7 @@ pub(crate) struct Configuration {
 /// Attaches `file` to `device` in one step (Linux 5.8).
 pub(crate) fn configure(
     device: &File,
-    file: &File,
+    file: BorrowedFd,
     name: &Path,
     how: Configuration,
 ) -> io::Result<()> {

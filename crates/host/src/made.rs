@@ -3,25 +3,22 @@
 //! how it is taken away again.
 
 use crate::{
-    DeviceNumber, Host, Outcome, Waiting, lasting_file,
+    DeviceNumber, FileId, Host, Outcome, Waiting, lasting_file,
     loop_ioctl::{self, node},
     mounts::mounts,
     parameter_value,
     process_identity::{end_process, is_zombie, process_runs, process_start},
-    server, trace_folder, ublk_removal,
+    removal, server, trace_folder, ublk_removal,
 };
-use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File},
     io,
+    os::fd::BorrowedFd,
     path::{Path, PathBuf},
     thread::sleep,
     time::{Duration, Instant},
 };
-
-/// What the names of scratch files and folders begin with.
-pub(crate) const SCRATCH_PREFIX: &str = "spindle-scratch-";
 
 /// How long something busy is waited for: a process that was killed needs a moment to let go.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -131,33 +128,6 @@ pub enum Made {
     Reversal(Waiting),
 }
 
-/// What tells a file from a later one of the same path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileId {
-    /// Of its filesystem.
-    pub device: DeviceNumber,
-    /// Inode number.
-    pub inode: u64,
-    /// When it was made, ns since 1970, where the filesystem keeps that.
-    pub born_ns: Option<i128>,
-}
-
-impl FileId {
-    /// Of what is at `path` itself, links not followed.
-    pub fn of(path: &Path) -> io::Result<FileId> {
-        let flags = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-        let found = statx(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW, flags)?;
-        let born = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
-        let time = found.stx_btime;
-        Ok(FileId {
-            device: DeviceNumber::new(found.stx_dev_major, found.stx_dev_minor),
-            inode: found.stx_ino,
-            born_ns: born
-                .then(|| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)),
-        })
-    }
-}
-
 impl Made {
     /// "loop device /dev/loop3 on /tmp/x".
     pub fn title(&self) -> String {
@@ -199,21 +169,27 @@ impl Made {
         )
     }
 
-    /// Takes it away, if it is still what was made. `id` is what it was found to be after making.
-    pub(crate) fn unmake(&self, host: &Host, id: Option<FileId>) -> Outcome {
+    /// Takes it away, if it is still what was made. `id` is what it was found to be after making; `held` is it,
+    /// where this process made it and holds it open.
+    pub(crate) fn unmake(
+        &self,
+        host: &Host,
+        id: Option<FileId>,
+        held: Option<BorrowedFd>,
+    ) -> Outcome {
         match self {
             Made::Loop { index, id, file, added } => match detach_loop(host, *index, *id, file) {
                 outcome if *added && outcome.is_right() => remove_loop(*index),
                 outcome => outcome,
             },
             Made::Mount { point, source } => unmount(host, point, source),
-            Made::File { path } => remove(path, id, |path| fs::remove_file(path)),
+            Made::File { path } => removal::remove_file(path, id, held),
             Made::Folder { path } => match mounted_below(host, path) {
                 Some(point) => Outcome::failed(format!(
                     "{} is mounted in it: unmount that first (umount {0})",
                     point.display()
                 )),
-                None => remove(path, id, remove_folder_patiently),
+                None => removal::remove_folder(path, id, held),
             },
             Made::ControlGroup { path } => remove_group(path),
             Made::Process { pid, started_ticks, .. } => end_process(host, *pid, *started_ticks),
@@ -232,21 +208,6 @@ impl Made {
             Made::Reversal(waiting) => waiting.end(host),
         }
     }
-}
-
-/// Removes a folder with all that is in it. On a network filesystem a file that is still open keeps
-/// a hidden name in its folder (`.nfs…`, `.fuse_hidden…`) until the kernel lets go of it, which for a
-/// ring's files is a moment after their user has ended: two seconds are given for that.
-fn remove_folder_patiently(path: &Path) -> io::Result<()> {
-    for _ in 0..40 {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            }
-            other => return other,
-        }
-    }
-    fs::remove_dir_all(path)
 }
 
 fn detach_loop(host: &Host, index: u32, id: FileId, file: &Path) -> Outcome {
@@ -343,26 +304,6 @@ fn unmount(host: &Host, point: &Path, source: &Path) -> Outcome {
 fn mounted_below(host: &Host, folder: &Path) -> Option<PathBuf> {
     let all = mounts(host).ok()?;
     all.into_iter().map(|mount| mount.point).find(|point| point.starts_with(folder))
-}
-
-fn remove(path: &Path, id: Option<FileId>, how: impl Fn(&Path) -> io::Result<()>) -> Outcome {
-    let now = match FileId::of(path) {
-        Ok(now) => now,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Outcome::AlreadyRight,
-        Err(error) => return Outcome::failed(format!("cannot look at it: {error}")),
-    };
-    let named_by_us =
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SCRATCH_PREFIX));
-    match id {
-        Some(id) if id != now => return Outcome::refused("another file has its name now"),
-        // Killed between making it and noting its inode: then only its name says that it is ours.
-        None if !named_by_us => return Outcome::refused("it is not known to be the one we made"),
-        _ => {}
-    }
-    match how(path) {
-        Ok(()) => Outcome::Done,
-        Err(error) => Outcome::failed(format!("cannot delete: {error}")),
-    }
 }
 
 fn remove_group(path: &Path) -> Outcome {

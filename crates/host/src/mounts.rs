@@ -4,8 +4,12 @@ use crate::{
     DeviceNumber, Host, Result,
     tree::{block_node, number_of},
 };
+use rustix::fs::{AtFlags, StatxFlags, statx};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+};
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +133,13 @@ fn unescape(text: &str) -> String {
 /// Everything mounted in our mount namespace, in the order of mounting.
 pub fn mounts(host: &Host) -> Result<Vec<Mount>> {
     Ok(host.require("/proc/self/mountinfo")?.lines().filter_map(Mount::parse).collect())
+}
+
+/// The kernel's number of the mount through which something is seen; `None` before Linux 5.8.
+pub(crate) fn mount_id(folder: impl AsFd, name: &Path, how: AtFlags) -> Option<u64> {
+    let flags = StatxFlags::MNT_ID;
+    let found = statx(folder, name, how, flags).ok()?;
+    (found.stx_mask & flags.bits() != 0).then_some(found.stx_mnt_id)
 }
 
 /// Everything mounted in a process's mount namespace, with the kernel's numbers of the mounts.

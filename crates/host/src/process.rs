@@ -4,9 +4,13 @@
 //! that neither Ctrl-C nor `kill -9` of this program leaves one running.
 
 use crate::{Changes, Error, Host, Made, Result, process_identity::process_start};
+use rustix::{
+    fs::fchown,
+    process::{Gid, Uid},
+};
 use std::{
     io,
-    os::unix::process::CommandExt,
+    os::{fd::BorrowedFd, unix::process::CommandExt},
     process::{Child, Command, ExitStatus},
 };
 
@@ -39,6 +43,12 @@ impl User {
             let (uid, gid) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
             (found == name).then(|| User { name: name.to_owned(), uid, gid })
         })
+    }
+
+    /// Gives something open to this user.
+    pub fn own(&self, file: BorrowedFd) -> io::Result<()> {
+        let (user, group) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        Ok(fchown(file, Some(user), Some(group))?)
     }
 }
 
@@ -126,7 +136,8 @@ impl ServerProcess {
     }
 }
 
-/// CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH of capabilities(7).
+/// CAP_DAC_READ_SEARCH and CAP_DAC_OVERRIDE of capabilities(7): the first can write nothing, and many containers
+/// have the second alone.
 const SEARCH_CAPABILITIES: [u32; 2] = [2, 1];
 
 /// The version of `struct __user_cap_header_struct` with 64 capabilities, of capget(2).
@@ -182,7 +193,7 @@ fn switch_to(user: &User) -> io::Result<()> {
         check(libc::setuid(user.uid).into())?;
     }
     // The first that we have ourselves and may pass on; with none, the way there must be open.
-    for capability in SEARCH_CAPABILITIES.into_iter().rev() {
+    for capability in SEARCH_CAPABILITIES {
         let bit = 1 << capability;
         let header = Header { version: CAPABILITY_VERSION_3, pid: 0 };
         let none = Data { effective: 0, permitted: 0, inheritable: 0 };

@@ -1,29 +1,40 @@
 //! Scratch files and folders: named so that nobody else would, noted before they are made.
 
-use crate::{Changes, Error, Made, Result, error::io_error, made::SCRATCH_PREFIX};
+use crate::{
+    Changes, Error, HeldFolder, Made, Result,
+    error::io_error,
+    file_id::SCRATCH_PREFIX,
+    held::{make_file, make_folder, open_named, shared_with_others},
+};
 use random::Stream;
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::File,
     io::Write,
+    os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use units::Bytes;
 
-/// A scratch folder; taken away at the end with all that is in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A scratch folder, held open; taken away at the end with all that is in it.
+#[derive(Clone, Debug)]
 pub struct ScratchFolder {
-    /// Where it is.
+    /// Where it was made.
     pub path: PathBuf,
+    /// It, wherever it is by now.
+    pub held: HeldFolder,
     entry: u64,
 }
 
-/// A scratch file that is written full.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A scratch file, held open.
+#[derive(Clone, Debug)]
 pub struct ScratchFile {
-    /// Where it is.
+    /// Where it was made.
     pub path: PathBuf,
     /// How long it is.
     pub size: Bytes,
+    /// It, wherever it is by now.
+    pub held: Arc<OwnedFd>,
     entry: u64,
 }
 
@@ -31,16 +42,34 @@ pub struct ScratchFile {
 pub const KEEP_FREE: Bytes = Bytes::from_mib(64);
 
 impl Changes {
-    /// Makes a scratch folder in `parent`.
+    /// Makes a scratch folder in `parent` that nobody else may enter.
     pub fn scratch_folder(&mut self, parent: &Path) -> Result<ScratchFolder> {
-        let path = unique_in(parent)?;
+        let (parent, name, path) = unique_in(parent)?;
         let entry = self.announce(Made::Folder { path: path.clone() })?;
-        if let Err(error) = fs::create_dir(&path) {
-            self.gone(entry)?;
-            return Err(io_error("create", path)(error));
+        match make_folder(parent.as_fd(), &name) {
+            Ok(made) => {
+                let made = Arc::new(made);
+                self.is(entry, Arc::clone(&made), &path)?;
+                let held = HeldFolder::of(path.clone(), made);
+                Ok(ScratchFolder { path, held, entry })
+            }
+            Err(error) => {
+                self.gone(entry)?;
+                Err(io_error("create", path)(error))
+            }
         }
-        self.is(entry, &path)?;
-        Ok(ScratchFolder { path, entry })
+    }
+
+    /// Makes a scratch folder that something will be mounted on, beside the journal. What mounts knows paths
+    /// alone: others must not be able to put anything else there.
+    pub fn mount_point(&mut self) -> Result<ScratchFolder> {
+        let beside = self.journal().parent().unwrap_or(Path::new("/")).to_owned();
+        let beside = std::fs::canonicalize(&beside).map_err(io_error("follow", beside))?;
+        let shared = shared_with_others(&beside).map_err(io_error("look at", &beside))?;
+        match shared {
+            Some(shared) => Err(Error::Shared { path: beside, shared }),
+            None => self.scratch_folder(&beside),
+        }
     }
 
     /// Makes a scratch file in `parent`, written full of random bytes and synced, so that neither a
@@ -54,47 +83,45 @@ impl Changes {
         size: Bytes,
         proceed: &mut dyn FnMut(Bytes) -> bool,
     ) -> Result<ScratchFile> {
-        check_room(parent, size)?;
-        let path = unique_in(parent)?;
-        let entry = self.announce(Made::File { path: path.clone() })?;
-        let open = OpenOptions::new().write(true).read(true).create_new(true).open(&path);
-        let mut file = match open {
-            Ok(file) => file,
-            Err(error) => {
-                self.gone(entry)?;
-                return Err(io_error("create", path)(error));
-            }
-        };
-        self.is(entry, &path)?;
-        if let Err(error) = lay_out(&mut file, size, proceed) {
-            drop(file);
-            self.unmake(entry)?;
-            return Err(io_error("write", path)(error));
-        }
-        Ok(ScratchFile { path, size, entry })
+        self.file_in(parent, size, size, |file, path| {
+            lay_out(file, size, proceed).map_err(io_error("write", path))
+        })
     }
 
     /// Makes a scratch file in `parent` that is `size` long and all holes: it takes no room until it
     /// is written.
     pub fn sparse_file(&mut self, parent: &Path, size: Bytes) -> Result<ScratchFile> {
-        check_room(parent, Bytes::ZERO)?;
-        let path = unique_in(parent)?;
+        self.file_in(parent, size, Bytes::ZERO, |file, _| {
+            file.set_len(size.0).map_err(|error| too_large(error, parent, size))
+        })
+    }
+
+    /// Makes a file that takes `room`, and fills it; a file that cannot be filled goes again.
+    fn file_in(
+        &mut self,
+        parent: &Path,
+        size: Bytes,
+        room: Bytes,
+        fill: impl FnOnce(&File, &Path) -> Result<()>,
+    ) -> Result<ScratchFile> {
+        check_room(parent, room)?;
+        let (parent, name, path) = unique_in(parent)?;
         let entry = self.announce(Made::File { path: path.clone() })?;
-        let open = OpenOptions::new().write(true).read(true).create_new(true).open(&path);
-        let file = match open {
+        let file = match make_file(parent.as_fd(), &name) {
             Ok(file) => file,
             Err(error) => {
                 self.gone(entry)?;
                 return Err(io_error("create", path)(error));
             }
         };
-        self.is(entry, &path)?;
-        if let Err(error) = file.set_len(size.0) {
+        let held = Arc::new(file.try_clone().map_err(io_error("hold", &path))?.into());
+        self.is(entry, Arc::clone(&held), &path)?;
+        if let Err(error) = fill(&file, &path) {
             drop(file);
             self.unmake(entry)?;
-            return Err(too_large(error, parent, size));
+            return Err(error);
         }
-        Ok(ScratchFile { path, size, entry })
+        Ok(ScratchFile { path, size, held, entry })
     }
 
     /// Takes a scratch file away before the end.
@@ -157,13 +184,13 @@ fn too_large(source: std::io::Error, parent: &Path, size: Bytes) -> Error {
 }
 
 fn lay_out(
-    file: &mut File,
+    mut file: &File,
     size: Bytes,
     proceed: &mut dyn FnMut(Bytes) -> bool,
 ) -> std::io::Result<()> {
     const CHUNK: usize = 1 << 20;
     // Allocated in one piece where that is possible, then written over.
-    let whole = rustix::fs::fallocate(&*file, rustix::fs::FallocateFlags::empty(), 0, size.0);
+    let whole = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size.0);
     if let Err(error) = whole
         && error == rustix::io::Errno::NOSPC
     {
@@ -187,15 +214,17 @@ fn lay_out(
     }
     file.sync_all()?;
     // Reads that follow are to come from the device.
-    rustix::fs::fadvise(&*file, 0, None, rustix::fs::Advice::DontNeed)?;
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
     Ok(())
 }
 
-/// A path in `parent` that is nobody's.
-fn unique_in(parent: &Path) -> Result<PathBuf> {
-    let parent = fs::canonicalize(parent).map_err(io_error("follow", parent))?;
+/// The folder that is named, and in it a name that is nobody's, with its path.
+fn unique_in(parent: &Path) -> Result<(OwnedFd, PathBuf, PathBuf)> {
+    let (folder, parent) = open_named(parent)?;
     let bits = random_bits().map_err(io_error("get random bits for", &parent))?;
-    Ok(parent.join(format!("{SCRATCH_PREFIX}{bits:016x}")))
+    let name = PathBuf::from(format!("{SCRATCH_PREFIX}{bits:016x}"));
+    let path = parent.join(&name);
+    Ok((folder, name, path))
 }
 
 /// What nobody else would come upon.

@@ -3,6 +3,7 @@
 
 use crate::{
     DeviceNumber, Host, Outcome,
+    held::try_reading,
     loop_ioctl::node,
     mounts::{Mount, mounts},
 };
@@ -17,7 +18,7 @@ use std::{fs::File, os::unix::fs::MetadataExt, path::Path};
 fn server_is_gone(file: &Path) -> bool {
     // An attribute that the kernel remembers would not tell: opening asks the server.
     let gone = [Errno::NOTCONN.raw_os_error(), Errno::CONNABORTED.raw_os_error()];
-    matches!(File::open(file), Err(error) if error.raw_os_error().is_some_and(|it| gone.contains(&it)))
+    matches!(try_reading(file), Err(error) if error.raw_os_error().is_some_and(|it| gone.contains(&it)))
 }
 
 /// Unmounts what is mounted from a loop device whose file's server has died: every access to it fails,

@@ -4,18 +4,19 @@
 //! entries prove, says what it does not know, and leaves that alone.
 
 use crate::{
-    Change, DeviceNumber, Entry, Event, Host, Identity, Made, Outcome, PendingJournal, Setting,
-    Snapshot,
+    Change, DeviceNumber, Entry, Event, FileId, Host, Identity, Made, Outcome, PendingJournal,
+    Setting, Snapshot,
     error::{Result, io_error},
     journal::{Reading, VERSION, boot_id, sync_folder},
-    made::FileId,
     queue_folder::QueueFolder,
 };
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
+    os::fd::{AsFd, OwnedFd},
     path::PathBuf,
+    sync::Arc,
 };
 
 /// One thing put back, or not.
@@ -75,7 +76,7 @@ pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
         Some((_, boot, ..)) if boot != boot_id(host) => {
             undo_after_restart(host, reading, &mut report)
         }
-        _ => undo_entries(host, reading, &mut report),
+        _ => undo_entries(host, reading, &Held::new(), &mut report),
     }
     let folder = journal.path.parent().map(PathBuf::from).unwrap_or_default();
     if report.steps.iter().any(|step| matches!(step.outcome, Outcome::Failed { .. })) {
@@ -102,7 +103,7 @@ fn undo_after_restart(host: &Host, reading: &Reading, report: &mut UndoReport) {
             Thing::Made { made, id, .. } if made.outlives_boot() => report.steps.push(Step {
                 what: made.title(),
                 change: String::new(),
-                outcome: made.unmake(host, id),
+                outcome: made.unmake(host, id, None),
             }),
             Thing::Queue(queue) if lasting => {
                 if let Some(queue) = set_again(host, queue) {
@@ -139,8 +140,11 @@ fn came_back(host: &Host, device: &Identity) -> bool {
         && device.find_again(host).is_some()
 }
 
+/// What this process made and holds open, by the numbers of the entries that announced it.
+pub(crate) type Held = BTreeMap<u64, Arc<OwnedFd>>;
+
 /// Does all steps of `reading` in reverse order and adds them to `report`.
-pub(crate) fn undo_entries(host: &Host, reading: &Reading, report: &mut UndoReport) {
+pub(crate) fn undo_entries(host: &Host, reading: &Reading, held: &Held, report: &mut UndoReport) {
     let damaged = !reading.damage.is_empty();
     let all = things(&reading.entries);
     let lasting = has_rule(&all);
@@ -152,10 +156,10 @@ pub(crate) fn undo_entries(host: &Host, reading: &Reading, report: &mut UndoRepo
                     report.steps.extend(restore_queue(host, &queue, damaged, &mut |_| Ok(())));
                 }
             }
-            Thing::Made { made, id, .. } => report.steps.push(Step {
+            Thing::Made { n, made, id } => report.steps.push(Step {
                 what: made.title(),
                 change: String::new(),
-                outcome: made.unmake(host, id),
+                outcome: made.unmake(host, id, held.get(&n).map(AsFd::as_fd)),
             }),
             Thing::Queue(queue) => {
                 report.steps.extend(restore_queue(host, &queue, damaged, &mut |_| Ok(())));

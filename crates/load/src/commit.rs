@@ -5,13 +5,13 @@
 use crate::buffer::Buffers;
 use crate::engines::{Action, Engine, Operation, sync::Sync};
 use crate::error::{LoadError, Stage};
-use crate::target::{open, operation_flags, write_flags};
+use crate::target::{Target, open, operation_flags, write_flags};
 use random::Stream;
 use std::{
     fs::File,
     io,
     os::fd::OwnedFd,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Barrier,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -25,7 +25,7 @@ use workload::{AfterWrite, SyncMode};
 #[derive(Clone, Copy, Debug)]
 pub struct CommitSpec<'a> {
     /// A file a writer.
-    pub files: &'a [PathBuf],
+    pub files: &'a [Target],
     /// Where in them.
     pub place: Place,
     /// Bytes of a write.
@@ -71,10 +71,10 @@ pub fn commits(spec: &CommitSpec, stop: &AtomicBool) -> Result<Commits, LoadErro
             .files
             .iter()
             .enumerate()
-            .map(|(number, path)| {
+            .map(|(number, file)| {
                 let barrier = &barrier;
                 scope.spawn(move || {
-                    let writer = Writer::new(spec, path, number);
+                    let writer = Writer::new(spec, file, number);
                     // Also when it could not be made: others wait for it.
                     barrier.wait();
                     writer.and_then(|mut writer| writer.work(stop))
@@ -101,9 +101,10 @@ pub fn commits(spec: &CommitSpec, stop: &AtomicBool) -> Result<Commits, LoadErro
 
 /// Makes what is in the files durable; those that grow are emptied.
 pub fn settle(spec: &CommitSpec) -> Result<(), LoadError> {
-    for path in spec.files {
-        let wrong = |doing| move |source| LoadError::Target { doing, path: path.clone(), source };
-        let file = File::options().write(true).open(path).map_err(wrong("open"))?;
+    for target in spec.files {
+        let wrong =
+            |doing| move |source| LoadError::Target { doing, path: target.path.clone(), source };
+        let file = File::options().write(true).open(target.open_path()).map_err(wrong("open"))?;
         match spec.place {
             Place::InPlace(_) => file.sync_data().map_err(wrong("sync"))?,
             Place::Appended(_) => {
@@ -127,13 +128,11 @@ struct Written {
 }
 
 impl<'a> Writer<'a> {
-    fn new(spec: &'a CommitSpec, path: &'a Path, number: usize) -> Result<Self, LoadError> {
+    fn new(spec: &'a CommitSpec, target: &'a Target, number: usize) -> Result<Self, LoadError> {
         let flags = libc::O_WRONLY | libc::O_CLOEXEC | write_flags(spec.sync);
-        let file: OwnedFd = open(path, flags).map_err(|source| LoadError::Target {
-            doing: "open",
-            path: path.to_owned(),
-            source,
-        })?;
+        let path = target.path.as_path();
+        let file: OwnedFd = open(&target.open_path(), flags)
+            .map_err(|source| LoadError::Target { doing: "open", path: path.to_owned(), source })?;
         let mut stream = Stream::new(spec.seed, &format!("writer {number} data"));
         let buffers = Buffers::new(spec.block.0, 1, (false, true), &mut stream);
         let buffers = buffers.map_err(|error| LoadError::Client {

@@ -9,7 +9,7 @@ use units::Bytes;
 pub fn forget_cached(target: &Target) -> Result<(), LoadError> {
     let wrong =
         |doing| move |source| LoadError::Target { doing, path: target.path.clone(), source };
-    let file = File::open(&target.path).map_err(wrong("open"))?;
+    let file = File::open(target.open_path()).map_err(wrong("open"))?;
     file.sync_all().map_err(wrong("sync"))?;
     // SAFETY: the descriptor is open as long as `file` lives; the call takes plain integers.
     let failed = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
@@ -28,7 +28,7 @@ pub struct CachedPart(File);
 impl CachedPart {
     /// Of the target, if it is a file: others read devices, too, such as udev.
     pub fn of(target: &Target) -> Option<CachedPart> {
-        let file = File::open(&target.path).ok()?;
+        let file = File::open(target.open_path()).ok()?;
         let part = file.metadata().ok()?.is_file().then_some(CachedPart(file))?;
         part.bytes().is_some().then_some(part)
     }

@@ -69,7 +69,7 @@ impl ClientHandles {
         let spec = Arc::new(JobSpec {
             role,
             job: job.clone(),
-            target: load.target.opening(),
+            target: load.target.opening().map_err(|error| cannot(0, error))?,
             blocks: load.target.size.0 / job.block_size.0,
             engine: load.engine,
             seed: load.seed,

@@ -25,8 +25,8 @@ const MIN_MARGIN: Bytes = Bytes::from_mib(64);
 /// What to lay out.
 #[derive(Clone, Copy, Debug)]
 pub struct LayOut<'a> {
-    /// A file to make, or a block device to write over. A device is written only in `[0, size)`;
-    /// that it may be is for the caller to make sure.
+    /// A file to make, an empty one that is held, or a block device to write over. A device is written only in
+    /// `[0, size)`; that it may be is for the caller to make sure.
     pub target: &'a Target,
     /// Decides the data.
     pub seed: u64,
@@ -48,7 +48,7 @@ pub enum LaidOut {
 /// Writes `size` random bytes and makes them durable, past the page cache where the filesystem
 /// allows. `progress` gets the bytes written, about every mebibyte. When `stop` becomes true, or
 /// the filesystem becomes full, or anything else goes wrong, what was made is removed (of a device,
-/// nothing can be).
+/// nothing can be; a file that is held is empty again).
 pub fn lay_out(
     plan: &LayOut,
     progress: &mut dyn FnMut(Bytes),
@@ -67,7 +67,7 @@ pub fn lay_out(
         Some(known) if plan.reuse && (is_device || is_complete(known, plan.target.size)) => {
             return Ok(LaidOut::Reused);
         }
-        Some(known) if !(is_device || plan.reuse && known.is_file()) => {
+        Some(known) if !(is_device || may_be_written(plan, known)) => {
             return Err(LoadError::Refused(format!(
                 "{} exists, and is not known to be a file that was laid out for this: remove it or \
                  name another",
@@ -85,8 +85,13 @@ pub fn lay_out(
     if outcome.is_ok() {
         return Ok(LaidOut::Written);
     }
+    let removed = !is_device
+        && match &plan.target.held {
+            // Its name is for those who made it to take away.
+            Some(_) => file.set_len(0).is_ok(),
+            None => fs::remove_file(&path).is_ok(),
+        };
     drop(file);
-    let removed = !is_device && fs::remove_file(&path).is_ok();
     Err(match outcome {
         Err(Trouble::Stopped) => LoadError::Stopped,
         Err(Trouble::Failed { written, error })
@@ -104,6 +109,11 @@ pub fn lay_out(
     })
 }
 
+/// Whether a file that is there may be written: one that was made for this.
+fn may_be_written(plan: &LayOut, known: &fs::Metadata) -> bool {
+    known.is_file() && (plan.reuse || plan.target.held.is_some() && known.len() == 0)
+}
+
 /// Whether a regular file has the size and no holes. Filesystems that compress or share blocks do
 /// not account for them in this way, so a little less allocated counts as a hole: written again.
 fn is_complete(known: &fs::Metadata, size: Bytes) -> bool {
@@ -111,13 +121,15 @@ fn is_complete(known: &fs::Metadata, size: Bytes) -> bool {
 }
 
 fn check_space(plan: &LayOut, allocated: Bytes) -> Result<(), LoadError> {
-    let directory = match plan.target.path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+    let path = plan.target.open_path();
+    let asked = match (&plan.target.held, path.parent()) {
+        (Some(_), _) => path.as_path(),
+        (None, Some(parent)) if !parent.as_os_str().is_empty() => parent,
+        (None, _) => Path::new("."),
     };
-    let free = free_space(directory).map_err(|source| LoadError::Target {
+    let free = free_space(asked).map_err(|source| LoadError::Target {
         doing: "find the free space of",
-        path: directory.to_owned(),
+        path: plan.target.path.clone(),
         source,
     })?;
     // A hundredth for the filesystem's own needs.
@@ -129,9 +141,9 @@ fn check_space(plan: &LayOut, allocated: Bytes) -> Result<(), LoadError> {
     Err(LoadError::NoSpace { path: plan.target.path.clone(), size: plan.target.size, margin, free })
 }
 
-/// Bytes that somebody without privileges could still write.
-fn free_space(directory: &Path) -> io::Result<Bytes> {
-    let path = CString::new(directory.as_os_str().as_bytes())?;
+/// Bytes that somebody without privileges could still write where a file or a folder is.
+fn free_space(path: &Path) -> io::Result<Bytes> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: zeroes are a valid statvfs, and the call fills it.
     unsafe {
         let mut about: libc::statvfs = std::mem::zeroed();
@@ -147,7 +159,7 @@ fn free_space(directory: &Path) -> io::Result<Bytes> {
 fn create(plan: &LayOut, is_device: bool) -> io::Result<File> {
     let path = plan.target.open_path();
     let mut flags = libc::O_WRONLY | libc::O_CLOEXEC;
-    if !is_device {
+    if !is_device && plan.target.held.is_none() {
         if plan.reuse {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

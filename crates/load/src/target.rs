@@ -8,7 +8,10 @@ use std::{
     io,
     os::{
         fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
-        unix::{ffi::OsStrExt, fs::FileTypeExt},
+        unix::{
+            ffi::OsStrExt,
+            fs::{FileTypeExt, MetadataExt},
+        },
     },
     path::{Path, PathBuf},
 };
@@ -23,9 +26,9 @@ pub struct Target {
     pub path: PathBuf,
     /// The span used, from offset 0.
     pub size: Bytes,
-    /// The descriptor with which somebody made sure that this is the right device, and holds it:
-    /// clients then open that very device again, whatever the path means by now.
-    pub device_fd: Option<OwnedFd>,
+    /// The descriptor with which somebody made the file, or made sure that this is the right device, and holds
+    /// it: clients then open that very file or device again, whatever the path means by now.
+    pub held: Option<OwnedFd>,
 }
 
 /// What O_DIRECT demands of a file.
@@ -42,20 +45,32 @@ pub enum DirectAlignment {
 impl Target {
     /// A target without a descriptor held by somebody.
     pub fn new(path: impl Into<PathBuf>, size: Bytes) -> Self {
-        Target { path: path.into(), size, device_fd: None }
+        Target { path: path.into(), size, held: None }
     }
 
-    /// What to open: the held device itself where there is one.
+    /// A target whose descriptor is held.
+    pub fn held(path: impl Into<PathBuf>, size: Bytes, held: impl Into<OwnedFd>) -> Self {
+        Target { path: path.into(), size, held: Some(held.into()) }
+    }
+
+    /// The same target once more.
+    pub fn try_clone(&self) -> io::Result<Target> {
+        let held = self.held.as_ref().map(OwnedFd::try_clone).transpose()?;
+        Ok(Target { path: self.path.clone(), size: self.size, held })
+    }
+
+    /// What to open: what is held itself, where it is.
     pub(crate) fn open_path(&self) -> PathBuf {
-        match &self.device_fd {
+        match &self.held {
             Some(fd) => held_path(fd.as_raw_fd()),
             None => self.path.clone(),
         }
     }
 
     /// What a client needs to open it.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening { path: self.open_path() }
+    pub(crate) fn opening(&self) -> io::Result<Opening> {
+        let held = self.held.as_ref().map(FileIdentity::of).transpose()?;
+        Ok(Opening { path: self.open_path(), held })
     }
 
     /// Whether the job can go there at all, found before any client begins.
@@ -76,8 +91,9 @@ impl Target {
             // revert settings: once by the clients is enough.
             probe.pattern.read_percent = 100;
         }
-        let file = File::from(self.opening().open(&probe).map_err(wrong("open"))?);
-        let there = size_of(&file).map_err(wrong("find the size of"))?;
+        let file =
+            self.opening().and_then(|opening| opening.open(&probe)).map_err(wrong("open"))?;
+        let there = size_of(&File::from(file)).map_err(wrong("find the size of"))?;
         if there < self.size {
             return Err(LoadError::Refused(format!(
                 "{} has {there}, but the load spans {}: lay the file out first, or ask for less",
@@ -130,6 +146,22 @@ impl Target {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Opening {
     path: PathBuf,
+    /// What has to be there.
+    held: Option<FileIdentity>,
+}
+
+/// What tells a file or a device from others.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    fn of(file: &OwnedFd) -> io::Result<FileIdentity> {
+        let known = File::from(file.try_clone()?).metadata()?;
+        Ok(FileIdentity { device: known.dev(), inode: known.ino() })
+    }
 }
 
 impl Opening {
@@ -145,13 +177,23 @@ impl Opening {
             true => write_flags(job.sync),
             false => read_flags(job.sync),
         };
-        open(&self.path, flags)
+        let file = open(&self.path, flags)?;
+        match self.held {
+            Some(held) if FileIdentity::of(&file)? != held => Err(io::Error::other(
+                "/proc shows another file under the number of the one that is held: is it of other processes \
+                 than these?",
+            )),
+            _ => Ok(file),
+        }
     }
 }
 
 /// The path at which this process and its children open again what it holds open.
 pub(crate) fn held_path(fd: RawFd) -> PathBuf {
-    PathBuf::from(format!("/proc/{}/fd/{fd}", std::process::id()))
+    // The number that /proc has for us, which may be of another namespace.
+    let own = fs::read_link("/proc/self").ok();
+    let own = own.and_then(|own| own.to_str()?.parse().ok());
+    PathBuf::from(format!("/proc/{}/fd/{fd}", own.unwrap_or_else(std::process::id)))
 }
 
 fn read_flags(sync: SyncMode) -> i32 {
@@ -195,7 +237,8 @@ pub(crate) fn size_of(file: &File) -> io::Result<Bytes> {
 pub fn takes_dont_cache(path: &Path) -> io::Result<bool> {
     let flags = match fs::metadata(path)?.is_dir() {
         true => libc::O_TMPFILE | libc::O_RDWR,
-        false => libc::O_RDONLY,
+        // A pipe in its place does not hold us.
+        false => libc::O_RDONLY | libc::O_NONBLOCK,
     };
     file_takes_dont_cache(&File::from(open(path, flags | libc::O_CLOEXEC)?))
 }

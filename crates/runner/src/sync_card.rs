@@ -1,9 +1,9 @@
 //! Measures a [`SyncCard`]: every way of making a write durable, in scratch files of our own.
 
-use crate::WorldError;
+use crate::{WorldError, worlds::new_file};
 use host::{
-    AtomicWrites, Changes, DeviceNumber, DirectIoSupport, Host, Inspection, Sampler, SyncCard,
-    SyncCell, SyncFigures, SyncMeasured, SyncMethod, SyncOutcome, SyncPlace, TargetKind,
+    AtomicWrites, Changes, DeviceNumber, DirectIoSupport, Host, Inspection, Sampler,
+    SyncCard, SyncCell, SyncFigures, SyncMeasured, SyncMethod, SyncOutcome, SyncPlace, TargetKind,
     check_room,
 };
 use load::{CommitSpec, Commits, LayOut, LoadError, Place, Target, commits, lay_out, settle};
@@ -111,8 +111,8 @@ fn folder_of(inspection: &Inspection) -> Result<PathBuf, WorldError> {
 
 /// The files that are written: in place, and growing.
 struct Files {
-    in_place: Vec<PathBuf>,
-    appended: Vec<PathBuf>,
+    in_place: Vec<Target>,
+    appended: Vec<Target>,
 }
 
 fn measure(
@@ -214,22 +214,21 @@ fn cells(direct: DirectIoSupport) -> Vec<SyncCell> {
 
 impl Files {
     fn make(changes: &mut Changes, folder: &Path, stop: &AtomicBool) -> Result<Files, WorldError> {
-        let scratch = changes.scratch_folder(folder).map_err(WorldError::fatal)?;
-        let named = |name: &str| -> Vec<PathBuf> {
-            (0..WRITERS[1]).map(|number| scratch.path.join(format!("{name}-{number}"))).collect()
+        let scratch = changes.scratch_folder(folder).map_err(WorldError::fatal)?.held;
+        let named = |name: &str, size| -> Result<Vec<Target>, WorldError> {
+            (0..WRITERS[1])
+                .map(|number| new_file(&scratch, &format!("{name}-{number}"), size))
+                .collect()
         };
-        let files = Files { in_place: named("log"), appended: named("growing") };
-        for path in &files.in_place {
-            let target = Target::new(path, FILE);
-            let what = LayOut { target: &target, seed: 1, reuse: false };
+        let files =
+            Files { in_place: named("log", FILE)?, appended: named("growing", Bytes::ZERO)? };
+        for target in &files.in_place {
+            let what = LayOut { target, seed: 1, reuse: false };
             match lay_out(&what, &mut |_| {}, stop) {
                 Ok(_) => {}
                 Err(LoadError::Stopped) => return Err(WorldError::Interrupted),
                 Err(error) => return Err(WorldError::fatal(error)),
             }
-        }
-        for path in &files.appended {
-            std::fs::File::create_new(path).map_err(WorldError::fatal)?;
         }
         Ok(files)
     }

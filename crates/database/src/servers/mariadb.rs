@@ -109,7 +109,7 @@ impl ServerKind for MariaDb {
         let mut command = Command::new(&self.install);
         command
             .arg("--no-defaults")
-            .arg(format!("--datadir={}", place.data.display()))
+            .arg(format!("--datadir={}", place.data().display()))
             // A server that starts removes the temporary tables that it finds: others' too, in /tmp.
             .arg(format!("--tmpdir={}", place.run.display()))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])

@@ -146,7 +146,7 @@ pub fn write(
         text += &format!("{loose}{name} = {value}\n");
     }
     for (name, path) in [
-        ("datadir", &place.data),
+        ("datadir", &place.data()),
         ("socket", &place.run.join("socket")),
         ("tmpdir", &place.run),
         ("pid_file", &place.run.join("pid")),

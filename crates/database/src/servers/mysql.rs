@@ -126,7 +126,7 @@ impl ServerKind for MySql {
         let mut command = self.bare();
         command
             .arg("--initialize-insecure")
-            .arg(format!("--datadir={}", place.data.display()))
+            .arg(format!("--datadir={}", place.data().display()))
             .arg(format!("--tmpdir={}", place.run.display()))
             .arg("--secure-file-priv=NULL")
             // Otherwise the dump of system tables goes through a log that nobody reads.

@@ -9,8 +9,12 @@ use crate::{
 use host::User;
 use std::{
     collections::BTreeMap,
-    fs, io,
-    os::unix::fs::{PermissionsExt, chown},
+    fs,
+    io::{self, Write},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::lchown,
+    },
     path::{Path, PathBuf},
     process::Command,
 };
@@ -57,6 +61,13 @@ const SIGNS: &[&str] = &[
 ];
 
 impl PostgreSql {
+    /// Gives something open, and the folder of the socket, to the server's user.
+    fn own(&self, made: BorrowedFd, place: &Place) -> io::Result<()> {
+        let Some(user) = &self.user else { return Ok(()) };
+        user.own(made)?;
+        lchown(&place.run, Some(user.uid), Some(user.gid))
+    }
+
     /// Finds them: Debian keeps them apart by version, the newest counts.
     pub fn find(search: &Search<'_>) -> Result<PostgreSql, DatabaseError> {
         let mut folders: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
@@ -174,15 +185,10 @@ impl ServerKind for PostgreSql {
         place: &Place,
         made_with: &BTreeMap<String, String>,
     ) -> io::Result<Command> {
-        fs::create_dir(&place.data)?;
-        fs::set_permissions(&place.data, fs::Permissions::from_mode(0o700))?;
-        for folder in [&place.data, &place.run] {
-            if let Some(user) = &self.user {
-                chown(folder, Some(user.uid), Some(user.gid))?;
-            }
-        }
+        let data = place.home.create_folder(&place.name).map_err(io::Error::other)?;
+        self.own(data.as_fd(), place)?;
         let mut command = Command::new(&self.install);
-        command.arg("-D").arg(&place.data).args([
+        command.arg("-D").arg(place.data()).args([
             "-U",
             SUPERUSER,
             "--auth=trust",
@@ -214,20 +220,17 @@ impl ServerKind for PostgreSql {
         text += "listen_addresses = ''\nlogging_collector = off\n";
         let run = place.run.display().to_string();
         text += &format!("unix_socket_directories = '{}'\n", quoted(&run));
-        let path = place.data.join("postgresql.conf");
-        fs::write(&path, text)?;
-        for path in [&path, &place.run] {
-            if let Some(user) = &self.user {
-                chown(path, Some(user.uid), Some(user.gid))?;
-            }
-        }
+        const CONFIGURATION: &str = "postgresql.conf";
+        // The folder is the server's user's: what is there is not written through, but made anew.
+        let data = place.open_data().map_err(io::Error::other)?;
+        data.remove_file(CONFIGURATION).map_err(io::Error::other)?;
+        let mut file = data.create_file(CONFIGURATION).map_err(io::Error::other)?;
+        file.write_all(text.as_bytes())?;
+        self.own(file.as_fd(), place)?;
         // Left by a server that was ended at once, in data that were copied while it ran.
-        match fs::remove_file(place.data.join("postmaster.pid")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        data.remove_file("postmaster.pid").map_err(io::Error::other)?;
         let mut command = Command::new(&self.server);
-        command.arg("-D").arg(&place.data);
+        command.arg("-D").arg(place.data());
         Ok(command)
     }
 

@@ -1,7 +1,7 @@
 //! A private server for one test.
 
 use database::{DatabaseError, Endpoint, Place, Programs, RunSpec, Running, Session, Shape};
-use host::{Changes, Host};
+use host::{Changes, HeldFolder, Host};
 use record::Measurement;
 use skipped::{Need, skip};
 use std::{collections::BTreeMap, path::PathBuf, sync::atomic::AtomicBool};
@@ -40,7 +40,8 @@ impl Private {
             tempfile::Builder::new().prefix("spindle-test-").tempdir_in("/var/tmp").unwrap();
         let run = folder.path().join("run");
         std::fs::create_dir(&run).unwrap();
-        let place = Place { data: folder.path().join("data"), run };
+        let home = HeldFolder::open(&folder.path().canonicalize().unwrap()).unwrap();
+        let place = Place { home, name: "data".to_owned(), run };
         let mut changes = Changes::begin_in(&host, folder.path(), test).unwrap();
         let job: DatabaseJob = "oltp_insert".parse().unwrap();
         let never = AtomicBool::new(false);

@@ -3,7 +3,7 @@
 
 use crate::error::LoadError;
 use crate::spec::LoadSpec;
-use std::{fmt::Write, os::fd::AsRawFd};
+use std::fmt::Write;
 use workload::{AfterWrite, ClientKind, IoClass, Job, OpenSync, Order};
 
 /// The job file.
@@ -27,13 +27,10 @@ pub(crate) fn write(spec: &LoadSpec) -> Result<String, LoadError> {
     Ok(file)
 }
 
-/// fio separates several names by colons, and escapes one by a backslash. A device that is held is
-/// named by our descriptor of it, as for our own engines.
+/// fio separates several names by colons, and escapes one by a backslash. What is held is named by our
+/// descriptor of it, as for our own engines.
 fn path(spec: &LoadSpec) -> Result<String, LoadError> {
-    if let Some(fd) = &spec.target.device_fd {
-        return Ok(format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()));
-    }
-    match spec.target.path.to_str() {
+    match spec.target.open_path().to_str() {
         Some(path) if !path.contains(['\n', '\\']) => Ok(path.replace(':', "\\:")),
         _ => Err(LoadError::Refused(format!(
             "fio's job file cannot name the path {:?}: use another path, or --engine io_uring",

@@ -1,17 +1,16 @@
 //! Writes made durable one at a time: in place and appended, by several writers, stopped, refused.
 
 use crate::place::{directory, laid_out};
-use load::{CommitSpec, LoadError, Place, commits, settle};
+use load::{CommitSpec, LoadError, Place, Target, commits, settle};
 use std::{
     fs,
-    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
 };
 use units::{Bytes, Nanos};
 
 const FILE: Bytes = Bytes::from_mib(1);
 
-fn spec<'a>(files: &'a [PathBuf], place: Place, sync: &str) -> CommitSpec<'a> {
+fn spec<'a>(files: &'a [Target], place: Place, sync: &str) -> CommitSpec<'a> {
     CommitSpec {
         files,
         place,
@@ -26,9 +25,9 @@ fn spec<'a>(files: &'a [PathBuf], place: Place, sync: &str) -> CommitSpec<'a> {
 #[test]
 fn in_place_nothing_grows_and_every_block_changes() {
     let folder = directory();
-    let file = laid_out(folder.path(), FILE).path;
+    let files = [laid_out(folder.path(), FILE)];
+    let file = files[0].path.clone();
     let before = fs::read(&file).unwrap();
-    let files = [file.clone()];
     let spec =
         CommitSpec { time: Nanos::from_secs(30), ..spec(&files, Place::InPlace(FILE), "buffered") };
     let done = commits(&spec, &AtomicBool::new(false)).unwrap();
@@ -44,14 +43,15 @@ fn in_place_nothing_grows_and_every_block_changes() {
 #[test]
 fn appended_files_grow_up_to_their_limit_and_are_emptied() {
     let folder = directory();
-    let files: Vec<PathBuf> =
-        (0..4).map(|number| folder.path().join(format!("log-{number}"))).collect();
-    files.iter().for_each(|file| drop(fs::File::create(file).unwrap()));
+    let files: Vec<Target> = (0..4)
+        .map(|number| Target::new(folder.path().join(format!("log-{number}")), Bytes::ZERO))
+        .collect();
+    files.iter().for_each(|file| drop(fs::File::create(&file.path).unwrap()));
     let limit = Place::Appended(Bytes::from_kib(64));
     let spec = CommitSpec { time: Nanos::from_secs(60), ..spec(&files, limit, "fdatasync") };
     let done = commits(&spec, &AtomicBool::new(false)).unwrap();
     assert_eq!(done.times.len(), 4 * 16, "four writers, 16 blocks each");
-    let lengths = || files.iter().map(|file| fs::metadata(file).unwrap().len());
+    let lengths = || files.iter().map(|file| fs::metadata(&file.path).unwrap().len());
     assert!(lengths().all(|length| length == 64 << 10));
     settle(&spec).unwrap();
     assert!(lengths().all(|length| length == 0));
@@ -60,7 +60,7 @@ fn appended_files_grow_up_to_their_limit_and_are_emptied() {
 #[test]
 fn one_write_is_made_however_short_the_time() {
     let folder = directory();
-    let files = [laid_out(folder.path(), FILE).path];
+    let files = [laid_out(folder.path(), FILE)];
     let spec = CommitSpec { time: Nanos(1), ..spec(&files, Place::InPlace(FILE), "fsync") };
     assert_eq!(commits(&spec, &AtomicBool::new(false)).unwrap().times.len(), 1);
 }
@@ -68,7 +68,7 @@ fn one_write_is_made_however_short_the_time() {
 #[test]
 fn a_stop_and_a_missing_file_end_all_writers() {
     let folder = directory();
-    let files = [laid_out(folder.path(), FILE).path, folder.path().join("missing")];
+    let files = [laid_out(folder.path(), FILE), Target::new(folder.path().join("missing"), FILE)];
     let stop = AtomicBool::new(true);
     let one = spec(&files[..1], Place::InPlace(FILE), "odsync");
     assert!(matches!(commits(&one, &stop), Err(LoadError::Stopped)));

@@ -129,11 +129,7 @@ fn the_device_that_is_held_is_the_one_that_is_used() {
     let directory = directory();
     let device = Loop::new(directory.path(), SIZE, 512);
     let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&device.path).unwrap();
-    let target = Target {
-        path: "/dev/this-name-changed-hands".into(),
-        size: SIZE,
-        device_fd: Some(held.into()),
-    };
+    let target = Target::held("/dev/this-name-changed-hands", SIZE, held);
     let fio = Command::new("fio").arg("--version").output().is_ok();
     for (engine, job) in [
         (EngineKind::IoUring, "randwrite"),

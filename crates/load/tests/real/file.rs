@@ -1,11 +1,11 @@
 //! Our engines on files.
 
 use crate::place::{Trial, directory, laid_out, trial};
-use load::{LoadError, Target};
+use load::{LayOut, LoadError, Target, forget_cached, lay_out};
 use record::Warning;
 use std::{
     collections::HashSet,
-    fs,
+    fs::{self, File},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 use units::{Bytes, Nanos};
@@ -209,4 +209,40 @@ fn null_needs_no_target_and_says_that_it_limits() {
     let measurement = trial("randread,depth=16", EngineKind::Null).run(&nowhere).unwrap();
     let rate = measurement.job.operations() as f64 / measurement.span.as_secs_f64();
     assert!(rate > 100_000.0, "{rate} operations a second of nothing");
+}
+
+#[test]
+fn the_file_that_is_held_is_the_one_that_is_used() {
+    let directory = directory();
+    let [path, away, victim] = ["file", "away", "victim"].map(|it| directory.path().join(it));
+    let size = Bytes::from_mib(2);
+    fs::write(&victim, vec![7; size.0 as usize]).unwrap();
+    let made = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+    let target = Target::held(&path, size, made);
+    // Before the first byte: laying out goes to what is held, too.
+    fs::rename(&path, &away).unwrap();
+    std::os::unix::fs::symlink(&victim, &path).unwrap();
+    let never = AtomicBool::new(false);
+    let plan = LayOut { target: &target, seed: 1, reuse: false };
+    lay_out(&plan, &mut |_| {}, &never).unwrap();
+    let fio = std::process::Command::new("fio").arg("--version").output().is_ok();
+    for (engine, job) in [
+        (EngineKind::IoUring, "randwrite"),
+        (EngineKind::Sync, "randwrite,sync=fsync"),
+        (EngineKind::Sync, "randwrite,clients=2,client_kind=processes"),
+        (EngineKind::Fio, "randwrite"),
+    ] {
+        if engine == EngineKind::Fio && !fio {
+            skipped::skip(skipped::Need::Fio, "apt install fio");
+            continue;
+        }
+        let before = fs::read(&away).unwrap();
+        let measurement = trial(job, engine).run(&target).unwrap();
+        assert!(measurement.job.operations() > 0, "{engine}");
+        forget_cached(&target).unwrap();
+        assert_ne!(fs::read(&away).unwrap(), before, "{engine} {job}");
+    }
+    let again = lay_out(&plan, &mut |_| {}, &never).unwrap_err().to_string();
+    assert!(again.contains("exists"), "what is laid out is not written over: {again}");
+    assert!(fs::read(&victim).unwrap().iter().all(|byte| *byte == 7));
 }

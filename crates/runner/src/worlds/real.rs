@@ -13,6 +13,7 @@ pub use application::{
     ApplyError, ApplyObjection, Deviation, Intended, IntendedChange, IntendedDevice,
 };
 pub(super) use session::RealSession;
+pub(crate) use stage::new_file;
 
 use super::recorded;
 use crate::{Options, Session, Watcher, World, WorldError};

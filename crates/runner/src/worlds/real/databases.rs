@@ -11,25 +11,20 @@ pub use beside::Beside;
 pub use presets::{atomic_max, facts as preset_facts};
 pub use servers::{Servers, facts, intentions, recorded, refuse};
 
-use super::{
-    RealTarget,
-    counters::Sampling,
-    stage::{Stage, beside_file},
-};
+use super::{RealTarget, counters::Sampling, stage::Stage};
 use crate::{Watcher, WorldError};
 use alternation::Alternation;
 use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
     SqlError, copy_data, flush_data, warm_data,
 };
-use host::{Changes, PageCacheBound};
+use host::{Changes, HeldFolder, PageCacheBound};
 use plan::{Cell, Plan};
 use record::{Measurement, TrialId, VoidReason, Warning};
 use servers::kept_folder;
 use std::{
     collections::BTreeMap,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
+    path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
 use trial_server::{TrialServer, another_values};
@@ -38,9 +33,9 @@ use workload::{DatabaseJob, StorageEngine, Workload};
 /// Loaded data, and the server of the trial under way.
 pub struct Databases {
     /// Sockets, logs, configurations.
-    run: PathBuf,
+    run: HeldFolder,
     /// Loaded data by what is in them.
-    kept: BTreeMap<String, PathBuf>,
+    kept: BTreeMap<String, HeldFolder>,
     /// Foreign databases by their URL.
     claims: BTreeMap<String, Claim>,
     trial: Option<TrialServer>,
@@ -61,10 +56,8 @@ impl Databases {
         stop: &AtomicBool,
         watcher: &mut dyn Watcher,
     ) -> Result<Databases, WorldError> {
-        let run = changes.scratch_folder(Path::new("/tmp")).map_err(WorldError::fatal)?.path;
-        // Whoever reaches the socket is the server's root, and the server may be ours.
-        std::fs::set_permissions(&run, PermissionsExt::from_mode(0o700))
-            .map_err(|error| WorldError::fatal(format!("close {}: {error}", run.display())))?;
+        // Whoever reaches the socket is the server's root, and the server may be ours: nobody else may enter it.
+        let run = changes.scratch_folder(Path::new("/tmp")).map_err(WorldError::fatal)?.held;
         let mut databases = Databases {
             run,
             kept: BTreeMap::new(),
@@ -74,7 +67,7 @@ impl Databases {
             started: 0,
             alternation: Alternation::of(plan),
         };
-        let folder = changes.scratch_folder(&kept_folder(target)).map_err(WorldError::fatal)?.path;
+        let home = changes.scratch_folder(&kept_folder(target)).map_err(WorldError::fatal)?.held;
         for cell in &plan.cells {
             let (workload, _) = plan.workload_of(cell).map_err(WorldError::fatal)?;
             let Some(job) = workload.database.clone() else { continue };
@@ -84,13 +77,13 @@ impl Databases {
                     if databases.kept.contains_key(&key) {
                         continue;
                     }
-                    let data = folder.join(format!("loaded-{}", databases.kept.len()));
-                    let place = databases.place(data.clone());
+                    let name = format!("loaded-{}", databases.kept.len());
+                    let place = databases.place(&home, &name)?;
                     let mut loading =
                         Loading { changes, plan, stop, watcher, job: &job, workload: &workload };
-                    let loaded = loading.private(&programs, &place);
-                    databases.kept.insert(key, data);
-                    loaded
+                    loading.private(&programs, &place).map(|data| {
+                        databases.kept.insert(key, data);
+                    })
                 }
                 Ok(None) => databases.foreign(target, plan, &job, stop, watcher),
                 Err(error) => Err(error),
@@ -100,10 +93,12 @@ impl Databases {
         Ok(databases)
     }
 
-    /// A folder for the next server's socket and log.
-    fn place(&mut self, data: PathBuf) -> Place {
+    /// A folder for the next server's socket and log, and where its data go.
+    fn place(&mut self, home: &HeldFolder, name: &str) -> Result<Place, WorldError> {
         self.started += 1;
-        Place { data, run: self.run.join(self.started.to_string()) }
+        let run = self.run.create_folder(self.started.to_string()).map_err(WorldError::fatal)?;
+        let (home, name) = (home.clone(), name.to_owned());
+        Ok(Place { home, name, run: run.path().to_owned() })
     }
 
     fn foreign(
@@ -135,13 +130,13 @@ impl Databases {
     }
 
     /// Makes a trial's server ready: one that runs already is switched, else one is started on a fresh
-    /// copy of its data in `folder`.
+    /// copy of its data in the stage's folder.
     pub fn begin(
         &mut self,
         target: &RealTarget,
         changes: &mut Changes,
         (plan, cell): (&Plan, &Cell),
-        folder: &Path,
+        home: &HeldFolder,
         bound: Option<&PageCacheBound>,
     ) -> Result<(), WorldError> {
         let (workload, _) = plan.workload_of(cell).map_err(WorldError::trial)?;
@@ -162,13 +157,12 @@ impl Databases {
         let key = key(&programs, &workload, job)?;
         let nothing = || WorldError::fatal(format!("{key} was not loaded"));
         let kept = self.kept.get(&key).ok_or_else(nothing)?.clone();
-        let place = self.place(folder.join("database"));
+        let place = self.place(home, "database")?;
         let mut start = || -> Result<Running, DatabaseError> {
-            make_folder(&place.run)?;
-            copy_data(&kept, &place.data, programs.user())?;
-            flush_data(&place.data)?;
+            let (data, _) = copy_data(&kept, home, &place.name, programs.user())?;
+            flush_data(&data)?;
             if job.warm {
-                warm(&place.data, bound)?;
+                warm(&data, bound)?;
             }
             let settings = programs.settings(job, clients, &workload.variables);
             programs.start(changes, &place, &settings, &AtomicBool::new(false))
@@ -177,7 +171,7 @@ impl Databases {
             Ok(started) => started,
             Err(error) => {
                 // What was copied must not be in the next trial's way.
-                let _ = std::fs::remove_dir_all(&place.data);
+                let _ = home.remove_folder(&place.name);
                 return Err(trial(error));
             }
         };
@@ -198,12 +192,13 @@ impl Databases {
             None => Ok(()),
         };
         let changed = self.alternation.as_ref().is_some_and(Alternation::was_tried_in_vain);
-        self.trial = Some(TrialServer { programs: Some(programs), running, place, names });
+        self.trial =
+            Some(TrialServer { programs: Some(programs), running, place: Some(place), names });
         joined.map_err(WorldError::trial)?;
         asked.map_err(WorldError::trial)?;
         if changed {
             // What was tried may have left something changed.
-            return self.begin(target, changes, (plan, cell), folder, bound);
+            return self.begin(target, changes, (plan, cell), home, bound);
         }
         self.read_back()
     }
@@ -248,8 +243,7 @@ impl Databases {
             | SqlError::Refused(_)
             | SqlError::Lost(_) => WorldError::trial(error),
         })?;
-        let place = Place { data: PathBuf::new(), run: self.run.clone() };
-        self.trial = Some(TrialServer { programs: None, running, place, names });
+        self.trial = Some(TrialServer { programs: None, running, place: None, names });
         Ok(())
     }
 
@@ -295,6 +289,10 @@ impl Databases {
             sampler.add(of_server.sample());
             watcher.live(live);
         });
+        // A server whose folder was moved meanwhile may have written elsewhere: nothing of it counts.
+        if let Some(place) = &trial.place {
+            place.check().map_err(WorldError::fatal)?;
+        }
         let mut measurement = match measured {
             Ok(measurement) => measurement,
             // Another level of a variable may do what this one does not.
@@ -337,10 +335,11 @@ impl Databases {
     pub fn end(&mut self, changes: &mut Changes) -> Result<(), WorldError> {
         let Some(trial) = self.trial.take() else { return Ok(()) };
         let TrialServer { programs, running, place, .. } = trial;
-        if let Some(programs) = programs {
+        if let Some((programs, place)) = programs.zip(place) {
             programs.end(changes, running, false).map_err(explain)?;
-            remove(&place.data)?;
-            remove(&place.run)?;
+            place.home.remove_folder(&place.name).map_err(WorldError::fatal)?;
+            let run = place.run.file_name().unwrap_or_default();
+            self.run.remove_folder(run).map_err(WorldError::fatal)?;
         }
         Ok(())
     }
@@ -380,12 +379,12 @@ struct Loading<'a> {
 }
 
 impl Loading<'_> {
-    fn private(&mut self, programs: &Programs, place: &Place) -> Result<(), DatabaseError> {
+    /// Gives the folder of the data, held open.
+    fn private(&mut self, programs: &Programs, place: &Place) -> Result<HeldFolder, DatabaseError> {
         let engine = programs.engine(&self.workload.variables)?;
         let shape = Shape::of(self.job, engine);
         let what = shape.key();
         self.watcher.loading(&what, 0, 0);
-        make_folder(&place.run)?;
         let running =
             programs.install(self.changes, place, self.job, &self.workload.variables, self.stop)?;
         let progress = &mut |done, of| self.watcher.loading(&what, done, of);
@@ -399,12 +398,14 @@ impl Loading<'_> {
         let ended = programs.end(self.changes, running, loaded.is_ok());
         loaded?;
         ended?;
-        flush_data(&place.data)
+        place.check()?;
+        let data = place.open_data()?;
+        flush_data(&data).map(|()| data)
     }
 }
 
 /// Reads a trial's data within the bound of its page cache, which counts them for the group that reads them first.
-fn warm(data: &Path, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError> {
+fn warm(data: &HeldFolder, bound: Option<&PageCacheBound>) -> Result<(), DatabaseError> {
     let Some(bound) = bound else { return warm_data(data) };
     bound.join_ourselves()?;
     let read = warm_data(data);
@@ -421,22 +422,6 @@ fn key(programs: &Programs, workload: &Workload, job: &DatabaseJob) -> Result<St
         .map(|(name, value)| format!(", {name}={value}"))
         .collect();
     Ok(format!("{}: {}{}", programs.name(), Shape::of(job, engine).key(), made_with.concat()))
-}
-
-fn make_folder(path: &Path) -> Result<(), DatabaseError> {
-    std::fs::create_dir(path).map_err(|source| DatabaseError::Io {
-        doing: format!("make the folder {}", path.display()),
-        source,
-    })
-}
-
-fn remove(path: &Path) -> Result<(), WorldError> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(WorldError::fatal(format!("cannot remove {}: {error}", path.display())))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A process and its children.
@@ -466,7 +451,9 @@ fn trial(error: DatabaseError) -> WorldError {
         DatabaseError::Stopped => WorldError::Interrupted,
         DatabaseError::Void(why) => void(why),
         error if error.is_usage() => void(error.to_string()),
-        error @ DatabaseError::Permanent(_) => WorldError::fatal(error),
+        error @ (DatabaseError::Permanent(_) | DatabaseError::Host(host::Error::Moved { .. })) => {
+            WorldError::fatal(error)
+        }
         other => WorldError::trial(other),
     }
 }

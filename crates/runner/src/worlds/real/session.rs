@@ -47,6 +47,11 @@ pub struct RealSession<'a> {
 #[error("the session has ended")]
 struct Ended;
 
+/// A database's data go into a filesystem, and what is measured has none.
+#[derive(Debug, thiserror::Error)]
+#[error("a database was to run on a device without a filesystem")]
+struct NoFolder;
+
 impl<'a> RealSession<'a> {
     /// Makes what all trials need.
     pub fn prepare(
@@ -147,7 +152,7 @@ impl<'a> RealSession<'a> {
         };
         let stage = self.stages.as_ref().and_then(Stages::current);
         let began = host::monotonic_now();
-        let beside = Beside::of(&workload, stage);
+        let beside = Beside::of(&workload, stage).map_err(WorldError::fatal)?;
         let spec = beside.as_ref().map(|beside| LoadSpec {
             workload: &beside.workload,
             replay: None,
@@ -275,11 +280,12 @@ impl Session for RealSession<'_> {
         if let Some(culprits) = &mut self.culprits {
             culprits.watch(&target.host, &stage.all_devices());
         }
-        match &mut self.databases {
-            Some(databases) => {
-                databases.begin(target, changes, (plan, cell), &stage.folder, self.bound.as_ref())
+        match (&mut self.databases, &stage.folder) {
+            (Some(databases), Some(home)) => {
+                databases.begin(target, changes, (plan, cell), home, self.bound.as_ref())
             }
-            None => Ok(()),
+            (Some(_), None) => Err(WorldError::fatal(NoFolder)),
+            (None, _) => Ok(()),
         }
     }
 

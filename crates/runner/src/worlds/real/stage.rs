@@ -4,25 +4,23 @@
 use super::{RealTarget, settings::Known};
 use crate::{Watcher, WorldError, world::Unwatched};
 use host::{
-    Changes, ClearedDevice, DeviceNumber, Host, LoopOptions, MountedFilesystem, QueueFolder,
-    ScratchDevice,
+    Changes, ClearedDevice, DeviceNumber, HeldFolder, Host, LoopOptions, MountedFilesystem,
+    QueueFolder, ScratchDevice,
 };
 use load::{LayOut, LoadError, Target, lay_out};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Level, Plan};
 use record::Warning;
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
-};
+use std::{collections::BTreeMap, os::fd::AsFd, path::PathBuf, sync::atomic::AtomicBool};
 use units::Bytes;
 
 /// Something load can go to.
 pub struct Stage {
     /// The file or device.
     pub target: Target,
-    /// The folder in which a database's data go.
-    pub folder: PathBuf,
+    /// The folder in which a database's data go; none on a bare device.
+    pub folder: Option<HeldFolder>,
+    /// The file of the job beside a database.
+    pub beside: Option<Target>,
     /// The devices whose settings are varied, with what is known of each one's settings.
     pub varied: Vec<(DeviceNumber, Known)>,
     /// The other devices below that have settings: they must stay what they are.
@@ -101,20 +99,19 @@ impl Stages {
             stages._held = Some(held);
             return Ok(stages);
         };
-        let scratch = changes.scratch_folder(&folder).map_err(WorldError::fatal)?;
+        let scratch = changes.scratch_folder(&folder).map_err(WorldError::fatal)?.held;
         if !target.own_loop {
-            let load = Target::new(scratch.path.join("data"), plan.size);
-            filler.fill_files(&load, &scratch.path)?;
-            stages.ready.insert(None, Stage::on(&target.host, load, &Devices::of(target))?);
+            let stage = folder_stage(target, scratch, &Devices::of(target), &mut filler)?;
+            stages.ready.insert(None, stage);
             return Ok(stages);
         }
         if filesystems.is_empty() {
-            let stage = loop_stage(target, changes, &scratch.path.join("data"), None, &mut filler)?;
+            let stage = loop_stage(target, changes, (&scratch, "data"), None, &mut filler)?;
             stages.ready.insert(None, stage);
         }
         for (place, level) in filesystems.into_iter().enumerate() {
-            let file = scratch.path.join(format!("data-{place}"));
-            let stage = loop_stage(target, changes, &file, Some(&level), &mut filler)?;
+            let file = format!("data-{place}");
+            let stage = loop_stage(target, changes, (&scratch, &file), Some(&level), &mut filler)?;
             stages.ready.insert(Some(level), stage);
         }
         Ok(stages)
@@ -157,6 +154,8 @@ impl Stages {
 
     /// Takes away what was made on the user's device, so that it is as unclaimed as it was.
     pub fn leave(mut self, changes: &mut Changes) -> Result<(), WorldError> {
+        // Their files are held open in what is unmounted now.
+        self.ready.clear();
         if let Some(mounted) = self.mounted.take() {
             changes.unmount(mounted).map_err(WorldError::fatal)?;
         }
@@ -196,9 +195,8 @@ impl Stage {
             Ok((*number, Known::of(folder.read_all())))
         };
         let varied = devices.varied.iter().map(known).collect::<Result<_, _>>()?;
-        let folder = target.path.parent().map(PathBuf::from).unwrap_or_default();
         let others = devices.others.clone();
-        Ok(Stage { target, folder, varied, others, warnings: Vec::new() })
+        Ok(Stage { target, folder: None, beside: None, varied, others, warnings: Vec::new() })
     }
 
     /// The devices whose settings are varied and whose requests are counted.
@@ -212,20 +210,24 @@ impl Stage {
     }
 }
 
-/// A loop device on `file`, and a filesystem on it where a level names one.
+/// A loop device on a file in a scratch folder, and a filesystem on it where a level names one.
 fn loop_stage(
     target: &RealTarget,
     changes: &mut Changes,
-    file: &Path,
+    (scratch, name): (&HeldFolder, &str),
     level: Option<&Level>,
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
     let size = filler.plan.size;
     let room = if level.is_some() { size + filesystem_needs(size) } else { size };
-    filler.fill(&Target::new(file, room))?;
+    let file = new_file(scratch, name, room)?;
+    filler.fill(&file)?;
+    let backing = file.held.as_ref().ok_or_else(|| WorldError::fatal(NotHeld))?;
     // A device's settings outlive its file: on one that others have used, the baseline would be theirs.
     let fresh = LoopOptions { added: true, ..LoopOptions::default() };
-    let device = changes.attach(file, fresh).map_err(WorldError::fatal)?;
+    let device = changes
+        .attach_open(backing.as_fd(), file.path.clone(), fresh)
+        .map_err(WorldError::fatal)?;
     let devices = Devices::below_loop(target, device.number);
     let Some(level) = level else {
         return Stage::on(&target.host, Target::new(&device.node, size), &devices);
@@ -233,6 +235,17 @@ fn loop_stage(
     let device = ScratchDevice::of_loop(&target.host, &device).map_err(WorldError::fatal)?;
     let mounted = mount(changes, &device, level)?;
     filesystem_stage(target, &mounted, &devices, filler)
+}
+
+/// A file that was made here is not held.
+#[derive(Debug, thiserror::Error)]
+#[error("a file that was made for this run is not held open")]
+struct NotHeld;
+
+/// A file that was not there, empty and held: load goes to it, whatever comes under its name.
+pub fn new_file(folder: &HeldFolder, name: &str, size: Bytes) -> Result<Target, WorldError> {
+    let file = folder.create_file(name).map_err(WorldError::fatal)?;
+    Ok(Target::held(folder.path().join(name), size, file))
 }
 
 /// Makes a filesystem and mounts it.
@@ -275,15 +288,38 @@ fn filesystem_stage(
     devices: &Devices,
     filler: &mut Filler,
 ) -> Result<Stage, WorldError> {
-    let load = Target::new(mounted.point.join("data"), filler.plan.size);
-    filler.fill_files(&load, &mounted.point)?;
-    let mut stage = Stage::on(&target.host, load, devices)?;
+    let folder = HeldFolder::open(&mounted.point).map_err(WorldError::fatal)?;
+    let mut stage = folder_stage(target, folder, devices, filler)?;
     stage.warnings = mounted
         .unsafe_options
         .iter()
         .map(|option| Warning::UnsafeMountOption { option: option.clone() })
         .collect();
     Ok(stage)
+}
+
+/// What trials read and write in a folder: a laid-out file; or a database, and a laid-out file where a job runs
+/// beside it.
+fn folder_stage(
+    target: &RealTarget,
+    folder: HeldFolder,
+    devices: &Devices,
+    filler: &mut Filler,
+) -> Result<Stage, WorldError> {
+    let plan = filler.plan;
+    let mut make = |name: &str, size| {
+        let file = new_file(&folder, name, size)?;
+        filler.fill(&file).map(|()| file)
+    };
+    let (load, beside) = match plan.is_of_databases() {
+        false => (make("data", plan.size)?, None),
+        true => {
+            let beside = plan.beside_size().map(|size| make("beside", size)).transpose()?;
+            (Target::new(folder.path(), plan.size), beside)
+        }
+    };
+    let stage = Stage::on(&target.host, load, devices)?;
+    Ok(Stage { folder: Some(folder), beside, ..stage })
 }
 
 /// The user's block device, once every guard clears it.
@@ -310,12 +346,7 @@ fn list(objections: &[host::Objection]) -> String {
 /// A target that goes on meaning the device that was cleared.
 fn held_target(held: &ClearedDevice, size: Bytes) -> Result<Target, WorldError> {
     let device_fd = held.file().try_clone().map_err(WorldError::fatal)?;
-    Ok(Target { path: held.node.clone(), size, device_fd: Some(device_fd.into()) })
-}
-
-/// The file of the job beside a database, in a stage's folder.
-pub fn beside_file(folder: &Path, size: Bytes) -> Target {
-    Target::new(folder.join("beside"), size)
+    Ok(Target::held(&held.node, size, device_fd))
 }
 
 /// Writes files and devices full of random data, so that no trial measures holes or first
@@ -327,15 +358,6 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// What trials read and write in a folder: `load`, or the file of the job beside a database.
-    fn fill_files(&mut self, load: &Target, folder: &Path) -> Result<(), WorldError> {
-        if !self.plan.is_of_databases() {
-            return self.fill(load);
-        }
-        let beside = self.plan.beside_size().map(|size| beside_file(folder, size));
-        beside.map_or(Ok(()), |file| self.fill(&file))
-    }
-
     fn fill(&mut self, target: &Target) -> Result<(), WorldError> {
         let what = LayOut { target, seed: self.plan.seed, reuse: false };
         let (watcher, size) = (&mut *self.watcher, target.size);

@@ -1,6 +1,6 @@
 //! The job beside a database: block load on a file of its own, beside the server's data.
 
-use super::{Stage, beside_file};
+use super::Stage;
 use load::Target;
 use workload::Workload;
 
@@ -12,9 +12,11 @@ pub struct Beside {
 
 impl Beside {
     /// Of a database workload that has such a job.
-    pub fn of(workload: &Workload, stage: Option<&Stage>) -> Option<Beside> {
-        let target = beside_file(&stage?.folder, workload.beside_size()?);
-        let job = workload.background.clone()?;
-        Some(Beside { workload: Workload { job, ..Workload::default() }, target })
+    pub fn of(workload: &Workload, stage: Option<&Stage>) -> std::io::Result<Option<Beside>> {
+        let file = stage.and_then(|stage| stage.beside.as_ref());
+        let (Some(file), Some(size)) = (file, workload.beside_size()) else { return Ok(None) };
+        let Some(job) = workload.background.clone() else { return Ok(None) };
+        let target = Target { size, ..file.try_clone()? };
+        Ok(Some(Beside { workload: Workload { job, ..Workload::default() }, target }))
     }
 }

@@ -11,7 +11,8 @@ pub struct TrialServer {
     /// `None` for a server that Spindle did not start.
     pub programs: Option<Programs>,
     pub running: Running,
-    pub place: Place,
+    /// Where it lives; `None` like its programs.
+    pub place: Option<Place>,
     /// The variables that are read back.
     pub names: Vec<String>,
 }
