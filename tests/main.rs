@@ -5,6 +5,7 @@
 mod apply;
 mod check;
 mod compare;
+mod data_folder;
 mod database;
 mod diff;
 mod documentation;

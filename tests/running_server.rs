@@ -13,7 +13,7 @@ use std::{
 };
 
 /// A MariaDB that somebody else runs, on a port of this host.
-struct Foreign {
+pub struct Foreign {
     child: Child,
     folder: PathBuf,
     port: u16,
@@ -64,7 +64,7 @@ impl Certificates {
 }
 
 impl Foreign {
-    fn start(place: &Place) -> Foreign {
+    pub fn start(place: &Place) -> Foreign {
         Foreign::start_with(place, &[])
     }
 
@@ -109,7 +109,12 @@ impl Foreign {
         foreign
     }
 
-    fn sql(&self, text: &str) -> Option<String> {
+    /// Its data folder.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub fn sql(&self, text: &str) -> Option<String> {
         let output = Command::new("mariadb")
             .args(["--no-defaults", "-u", "root", "-N", "-B"])
             .arg(format!("--socket={}", self.folder.join("socket").display()))
@@ -181,7 +186,7 @@ struct ForeignPostgreSql {
 }
 
 impl ForeignPostgreSql {
-    fn start(place: &Place) -> ForeignPostgreSql {
+    pub fn start(place: &Place) -> ForeignPostgreSql {
         ForeignPostgreSql::start_with(place, None)
     }
 
@@ -254,7 +259,7 @@ impl ForeignPostgreSql {
         foreign
     }
 
-    fn sql(&self, database: &str, text: &str) -> Option<String> {
+    pub fn sql(&self, database: &str, text: &str) -> Option<String> {
         let output = Command::new(self.programs.join("psql"))
             .args(["-X", "-q", "-A", "-t", "-U", "postgres", "-d", database, "-c", text])
             .arg("-h")

@@ -110,6 +110,22 @@ pub enum Error {
         /// Where it is, as far as that is known.
         now: Option<PathBuf>,
     },
+    /// Scratch files would be among a database's.
+    #[error(
+        "{} is in a data folder of {server} ({}), where a scratch folder would count as the server's own: MySQL and \
+         MariaDB show it as a database, and backups take it along; and {why}: name a folder beside it",
+        path.display(), data.display()
+    )]
+    InDataFolder {
+        /// What was named.
+        path: PathBuf,
+        /// The data folder.
+        data: PathBuf,
+        /// Whose.
+        server: crate::DataServer,
+        /// Why no folder above can be taken.
+        why: crate::NoPlace,
+    },
     /// Others could put something else in the place of what is mounted on.
     #[error(
         "nothing is mounted below {}: others than this user and root may rename what is in {}, and the mount \

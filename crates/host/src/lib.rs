@@ -16,6 +16,8 @@ mod changes;
 mod claim;
 mod clock;
 mod counters;
+mod data_folder;
+mod data_server;
 mod device;
 mod direct_io;
 mod error;
@@ -87,6 +89,8 @@ pub use clock::monotonic_now;
 pub use counters::{
     Counters, CpuShares, CpuTicks, DeviceCounters, Memory, Pressure, Rates, Requests, Sampler,
 };
+pub use data_folder::{DataFolder, ScratchPlace};
+pub use data_server::{DataServer, NoPlace};
 pub use device::{BlockDevice, Bus, DeviceKind, LoopState};
 pub use direct_io::{DirectIo, DirectIoSupport};
 pub use error::{Error, Result};

@@ -1,7 +1,8 @@
 //! Scratch files and folders: named so that nobody else would, noted before they are made.
 
 use crate::{
-    Changes, Error, HeldFolder, Made, Result,
+    Changes, DataFolder, Error, HeldFolder, Host, Made, NoPlace, Result,
+    data_folder::data_folder_above,
     error::io_error,
     file_id::SCRATCH_PREFIX,
     held::{make_file, make_folder, open_named, shared_with_others},
@@ -44,7 +45,7 @@ pub const KEEP_FREE: Bytes = Bytes::from_mib(64);
 impl Changes {
     /// Makes a scratch folder in `parent` that nobody else may enter.
     pub fn scratch_folder(&mut self, parent: &Path) -> Result<ScratchFolder> {
-        let (parent, name, path) = unique_in(parent)?;
+        let (parent, name, path) = unique_in(self.host(), parent)?;
         let entry = self.announce(Made::Folder { path: path.clone() })?;
         match make_folder(parent.as_fd(), &name) {
             Ok(made) => {
@@ -105,7 +106,7 @@ impl Changes {
         fill: impl FnOnce(&File, &Path) -> Result<()>,
     ) -> Result<ScratchFile> {
         check_room(parent, room)?;
-        let (parent, name, path) = unique_in(parent)?;
+        let (parent, name, path) = unique_in(self.host(), parent)?;
         let entry = self.announce(Made::File { path: path.clone() })?;
         let file = match make_file(parent.as_fd(), &name) {
             Ok(file) => file,
@@ -219,8 +220,13 @@ fn lay_out(
 }
 
 /// The folder that is named, and in it a name that is nobody's, with its path.
-fn unique_in(parent: &Path) -> Result<(OwnedFd, PathBuf, PathBuf)> {
+fn unique_in(host: &Host, parent: &Path) -> Result<(OwnedFd, PathBuf, PathBuf)> {
     let (folder, parent) = open_named(parent)?;
+    // Whoever measures in a data folder was led beside it before; this holds everybody to it.
+    if let Some(data) = data_folder_above(host, &parent) {
+        let DataFolder { path: data, server } = data;
+        return Err(Error::InDataFolder { path: parent, data, server, why: NoPlace::NotLedBeside });
+    }
     let bits = random_bits().map_err(io_error("get random bits for", &parent))?;
     let name = PathBuf::from(format!("{SCRATCH_PREFIX}{bits:016x}"));
     let path = parent.join(&name);

@@ -11,7 +11,7 @@ pub use power_loss::{CacheEvidence, PowerLoss, PowerLossVerdict};
 
 use crate::{
     AtomicAnswer, AtomicWrites, BlockDevice, Bus, Chain, DeviceKind, DeviceNumber, Inspection,
-    Probe,
+    Probe, ScratchPlace,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -50,6 +50,9 @@ pub struct SyncCard {
     pub no_fsync: NoFsync,
     /// How long all of it took.
     pub took: Nanos,
+    /// Where the scratch files were, when the target is in a data folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<ScratchPlace>,
 }
 
 /// A device as far as durability goes.
@@ -305,12 +308,14 @@ pub struct SyncMeasured {
     pub counted: Option<DeviceNumber>,
     /// How long it took.
     pub took: Nanos,
+    /// Where the scratch files were.
+    pub place: ScratchPlace,
 }
 
 impl SyncCard {
     /// The card of a folder that was inspected and measured.
     pub fn new(inspection: &Inspection, atomic: AtomicWrites, measured: SyncMeasured) -> SyncCard {
-        let SyncMeasured { cells, counted, took } = measured;
+        let SyncMeasured { cells, counted, took, place } = measured;
         let chain = &inspection.chain;
         let devices = sync_devices(chain);
         let mount = chain.filesystem().map(|filesystem| &filesystem.mount);
@@ -336,6 +341,7 @@ impl SyncCard {
             devices,
             cells,
             took,
+            beside: Some(place).filter(|place| place.beside.is_some()),
         }
     }
 

@@ -43,6 +43,15 @@ pub enum Caveat {
         /// What was seen.
         evidence: String,
     },
+    /// The target is in a server's data folder, and scratch files went beside it.
+    ScratchBesideData {
+        /// Whose data folder.
+        server: String,
+        /// Where that is.
+        data: String,
+        /// Where scratch files went: on the same filesystem.
+        folder: String,
+    },
     /// The device is a model, paced in wall time.
     EmulatedModel {
         /// The profile.

@@ -19,7 +19,7 @@ mod trouble;
 mod warning;
 
 pub use atomic_write::atomic_write;
-pub(crate) use caveat::caveat;
+pub(crate) use caveat::{caveat, scratch_beside};
 pub(crate) use decision::{answers, decision};
 pub(crate) use doubt::doubt;
 pub use event::event;

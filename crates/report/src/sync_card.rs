@@ -4,7 +4,7 @@ use crate::{
     page::Page,
     sentences::{
         atomic_write, cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict,
-        power_loss_verdict,
+        power_loss_verdict, scratch_beside,
     },
     words::count,
 };
@@ -50,6 +50,12 @@ pub fn sync_card(card: &SyncCard, width: usize) -> String {
         ),
     );
     card.devices.iter().for_each(|it| page.line(2, &device(it)));
+    if let Some((folder, data)) =
+        card.beside.as_ref().and_then(|it| Some((&it.folder, it.beside.as_ref()?)))
+    {
+        let [data_path, folder] = [&data.path, folder].map(|path| path.display().to_string());
+        page.line(2, &scratch_beside(&data.server.to_string(), &data_path, &folder));
+    }
     page.head("Time of a write until it is durable, ms: p50/p99 (- too few to tell)");
     table(&mut page, card);
     notes(card).iter().for_each(|note| page.line(2, note));
@@ -307,6 +313,7 @@ mod tests {
                 }],
             },
             took: Nanos::from_secs(90),
+            beside: None,
         }
     }
 

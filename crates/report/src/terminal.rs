@@ -6,7 +6,7 @@ use analysis::{
     findings,
 };
 use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
-use record::{EventKind, Run, RunState, Warning, WorldKind};
+use record::{Caveat, EventKind, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
 use workload::{ClientKind, Replay, ReplayMode};
@@ -567,7 +567,12 @@ fn screening_line(plan: &Plan, (trials, total): (u64, Nanos), world: WorldKind) 
 }
 
 /// What a comparison will do, before it does it.
-pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width: usize) -> String {
+pub fn plan_text(
+    plan: &Plan,
+    world: WorldKind,
+    (intentions, caveats): (&[Intention], &[Caveat]),
+    width: usize,
+) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
@@ -611,6 +616,9 @@ pub fn plan_text(plan: &Plan, world: WorldKind, intentions: &[Intention], width:
     }
     for intention in intentions {
         line(format!("Will {}", sentences::intention(intention)));
+    }
+    for caveat in caveats {
+        line(format!("Note: {}", sentences::caveat(caveat)));
     }
     for factor in &plan.slow {
         line(format!(

@@ -153,7 +153,7 @@ fn a_plan_in_words() {
         factors: vec![Factor::Scheduler],
         devices: vec!["sda".to_owned()],
     }];
-    let text = plan_text(&run.plan, WorldKind::Real, &intentions, 80);
+    let text = plan_text(&run.plan, WorldKind::Real, (&intentions, &[]), 80);
     insta::assert_snapshot!(text);
 }
 
@@ -281,7 +281,7 @@ fn what_can_lose_commits_is_told_and_not_recommended() {
     }
     let advice = &json(&run, &Analysis::of(&run))["advice"][0];
     assert_eq!((&advice["keep"], &advice["less_durable"]["cell"]), (&true.into(), &1.into()));
-    let plan = plan_text(&run.plan, WorldKind::Real, &[], 80);
+    let plan = plan_text(&run.plan, WorldKind::Real, (&[], &[]), 80);
     assert!(plan.contains("innodb_flush_log_at_trx_commit 2 can lose"), "{plan}");
 }
 
@@ -313,7 +313,7 @@ fn a_preset_is_shown_with_its_flags_and_what_it_leaves_out() {
     let offer = Offer { default_size: Bytes::from_gib(1), runs_servers: true, ..Offer::default() };
     let plan = raw.with_preset(&facts).resolve(&offer, &|_, _| None).unwrap();
     assert!(plan.alternate, "where the server lets it");
-    insta::assert_snapshot!(plan_text(&plan, WorldKind::Real, &[Intention::Alternate], 80));
+    insta::assert_snapshot!(plan_text(&plan, WorldKind::Real, (&[Intention::Alternate], &[]), 80));
 }
 
 /// The same run under a newer kernel, a tenth faster, and each of both once more.

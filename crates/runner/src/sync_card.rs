@@ -2,7 +2,7 @@
 
 use crate::{WorldError, worlds::new_file};
 use host::{
-    AtomicWrites, Changes, DeviceNumber, DirectIoSupport, Host, Inspection, Sampler,
+    AtomicWrites, Changes, DeviceNumber, DirectIoSupport, Host, Inspection, Sampler, ScratchPlace,
     SyncCard, SyncCell, SyncFigures, SyncMeasured, SyncMethod, SyncOutcome, SyncPlace, TargetKind,
     check_room,
 };
@@ -78,7 +78,8 @@ pub fn sync_card(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(SyncStep),
 ) -> Result<SyncCard, WorldError> {
-    let folder = folder_of(inspection)?;
+    let place = ScratchPlace::of(host, &folder_of(inspection)?).map_err(WorldError::usage)?;
+    let folder = place.folder.clone();
     if !(MIN_SYNC_TIME..=MAX_SYNC_TIME).contains(&time) {
         return Err(WorldError::usage(SyncRefusal::Time(time)));
     }
@@ -96,7 +97,7 @@ pub fn sync_card(
     }
     let (cells, counted) = cells?;
     let took = Nanos::from(begun.elapsed());
-    Ok(SyncCard::new(inspection, atomic, SyncMeasured { cells, counted, took }))
+    Ok(SyncCard::new(inspection, atomic, SyncMeasured { cells, counted, took, place }))
 }
 
 /// Where scratch files go.

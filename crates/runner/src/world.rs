@@ -2,7 +2,7 @@
 
 use crate::WorldError;
 use plan::{Cell, Intention, Offer, Plan, PresetFacts, RawPlan, Refusal, Timing};
-use record::{Environment, Event, Measurement, Mover, Trial, TrialId, WorldKind};
+use record::{Caveat, Environment, Event, Measurement, Mover, Trial, TrialId, WorldKind};
 use std::{ops::ControlFlow, sync::atomic::AtomicBool};
 use units::{Bytes, Nanos};
 use workload::{Live, Preset};
@@ -27,6 +27,11 @@ pub trait World {
 
     /// What will be changed or made, and put back or removed in the end.
     fn intentions(&self, plan: &Plan) -> Vec<Intention>;
+
+    /// What a reader of the plan must know of the target; a run's environment has it, too.
+    fn caveats(&self) -> Vec<Caveat> {
+        Vec::new()
+    }
 
     /// Where the run is made.
     fn describe(&self, plan: &Plan) -> Result<Environment, WorldError>;

@@ -41,7 +41,8 @@ impl PlanArgs {
 
 /// What a comparison will do.
 pub fn text(plan: &Plan, world: &dyn World) -> String {
-    report::plan_text(plan, world.kind(), &world.intentions(plan), crate::WIDTH)
+    let told = (&*world.intentions(plan), &*world.caveats());
+    report::plan_text(plan, world.kind(), told, crate::WIDTH)
 }
 
 /// The time that a comparison may take when neither budget nor rounds are named.

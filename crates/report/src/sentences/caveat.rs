@@ -8,6 +8,7 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::Trap { id, title, evidence } => {
             format!("{title} ({evidence}); see spindle explain {id}")
         }
+        Caveat::ScratchBesideData { server, data, folder } => scratch_beside(server, data, folder),
         Caveat::EmulatedModel { profile, transport } => format!(
             "the device is a model ({profile}), paced in wall time behind {transport}; its data are \
              real, and the model starts each trial as new"
@@ -65,4 +66,12 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         }
         Caveat::Recorded { text } => text.clone(),
     }
+}
+
+/// Where scratch files go instead of a data folder, in a sentence without a full stop.
+pub(crate) fn scratch_beside(server: &str, data: &str, folder: &str) -> String {
+    format!(
+        "{data} is a data folder of {server}, where a scratch folder would count as the server's own: scratch \
+         files go into {folder}, on the same filesystem"
+    )
 }

@@ -18,9 +18,9 @@ pub(crate) use stage::new_file;
 use super::recorded;
 use crate::{Options, Session, Watcher, World, WorldError};
 use databases::Servers;
-use host::{Host, TargetKind};
+use host::{DataFolder, Host, ScratchPlace, TargetKind};
 use plan::{Cell, Factor, Intention, LoadingPace, Offer, Plan, PresetFacts, RawPlan, Refusal};
-use record::{Environment, WorldKind};
+use record::{Caveat, Environment, WorldKind};
 use std::{
     path::{Path, PathBuf},
     rc::Rc,
@@ -39,6 +39,8 @@ pub(super) struct RealTarget {
     pub host: Host,
     pub path: PathBuf,
     pub chain: host::Chain,
+    /// Where scratch files go; none for a block device.
+    scratch: Option<ScratchPlace>,
     /// The scratch file goes behind a loop device of its own.
     pub own_loop: bool,
     pub confirm: Option<String>,
@@ -84,7 +86,15 @@ impl RealTarget {
                 host::PAGE_CACHE_BOUND_MIN
             )));
         }
+        let folder = match chain.kind {
+            TargetKind::Directory => Some(chain.target.as_path()),
+            TargetKind::File => chain.target.parent(),
+            TargetKind::BlockDevice => None,
+        };
+        let scratch = folder.map(|folder| ScratchPlace::of(&host, folder)).transpose();
+        let scratch = scratch.map_err(WorldError::usage)?;
         Ok(RealTarget {
+            scratch,
             host,
             path: path.to_owned(),
             // A filesystem that is made needs a block device to be made on.
@@ -100,11 +110,19 @@ impl RealTarget {
 
     /// The directory in which scratch files are made; none for a block device.
     pub fn folder(&self) -> Option<PathBuf> {
-        match self.chain.kind {
-            TargetKind::Directory => Some(self.chain.target.clone()),
-            TargetKind::File => self.chain.target.parent().map(PathBuf::from),
-            TargetKind::BlockDevice => None,
-        }
+        self.scratch.as_ref().map(|place| place.folder.clone())
+    }
+
+    /// What a reader must know of where scratch files go.
+    pub fn caveats(&self) -> Vec<Caveat> {
+        let place = self.scratch.as_ref();
+        let beside = place.and_then(|place| Some((&place.folder, place.beside.as_ref()?)));
+        let caveat = |(folder, data): (&PathBuf, &DataFolder)| Caveat::ScratchBesideData {
+            server: data.server.to_string(),
+            data: data.path.display().to_string(),
+            folder: folder.display().to_string(),
+        };
+        beside.map(caveat).into_iter().collect()
     }
 
     /// What can be set and what is set now.
@@ -183,6 +201,10 @@ impl World for RealWorld {
 
     fn intentions(&self, plan: &Plan) -> Vec<Intention> {
         describe::intentions(&self.target, plan)
+    }
+
+    fn caveats(&self) -> Vec<Caveat> {
+        self.target.caveats()
     }
 
     fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {

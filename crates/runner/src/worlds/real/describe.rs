@@ -241,7 +241,8 @@ fn refuse_dont_cache(target: &RealTarget, cell: &Cell, engine: EngineKind) -> Op
     let made = cell.level(&Factor::Filesystem);
     let refused = |target: String| Some(Refusal::NoDontCache { target });
     if made.is_none() && !target.own_loop {
-        let takes = load::takes_dont_cache(&target.chain.target);
+        let asked = target.folder().unwrap_or_else(|| target.chain.target.clone());
+        let takes = load::takes_dont_cache(&asked);
         // What cannot be opened is refused elsewhere, with its own reason.
         return if takes.unwrap_or(true) {
             None
@@ -311,6 +312,7 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
             evidence: trap.evidence(),
         })
         .collect();
+    caveats.extend(target.caveats());
     caveats.extend(target.trace.iter().flat_map(|trace| recorded::caveats(trace, plan)));
     let machine = &inspection.machine;
     let surroundings = Surroundings::read(&target.host, &inspection.chain);
