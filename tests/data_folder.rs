@@ -1,7 +1,11 @@
 //! A server's data folder is no place for scratch files.
 
 use crate::{database::has_mariadb, machine::Place, running_server::Foreign};
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 const SHORT: [&str; 8] = ["--size", "16M", "--rounds", "3", "--measure", "100ms", "--warmup", "0s"];
 
@@ -25,7 +29,8 @@ fn a_running_server_sees_nothing_of_a_comparison_in_its_data_folder() {
         let compare = ["compare", target.to_str().unwrap(), "--sync", "direct,fdatasync"];
         let mut child = place
             .spindle(&[&compare[..], &SHORT].concat())
-            .stderr(std::process::Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         while child.try_wait().unwrap().is_none() {
