@@ -5,5 +5,6 @@
 
 mod extension;
 mod modules;
+mod processes;
 mod source;
 mod vocabulary;

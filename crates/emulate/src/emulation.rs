@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
     io::ErrorKind,
-    os::{fd::OwnedFd, unix::net::UnixStream, unix::process::CommandExt},
+    os::{fd::OwnedFd, unix::net::UnixStream},
     path::{Path, PathBuf},
-    process::{self, Stdio},
+    process::Stdio,
     time::Duration,
 };
 use units::Bytes;
@@ -387,14 +387,11 @@ fn users_file(path: &Path, size: Bytes) -> std::result::Result<Storage, DataFile
 /// Starts a server process, which waits for [`Command::Begin`] and until then ends with this process.
 fn begin_server(wanted: &Wanted) -> Result<(Connection, u32)> {
     let (ours, its) = UnixStream::pair().map_err(EmulateError::Start)?;
-    // A process group of its own: a Ctrl-C at the terminal ends this process, which takes the server down
-    // in order.
-    let child = process::Command::new(&wanted.program)
+    let child = host::own_group_command(&wanted.program)
         .args(&wanted.arguments)
         .stdin(OwnedFd::from(its))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .process_group(0)
         .spawn()
         .map_err(EmulateError::Start)?;
     let pid = child.id();

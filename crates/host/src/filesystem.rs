@@ -6,7 +6,7 @@
 use crate::{
     BlockDevice, Changes, ClearedDevice, DeviceNumber, Error, Host, Identity, LoopDevice, Made,
     Mount, Result, ScratchFolder, error::io_error, exclusive::open_exclusively, mounts::mounts,
-    signature::signatures,
+    own_group_command, signature::signatures,
 };
 use serde::{Deserialize, Serialize};
 use std::{fmt, io, os::unix::fs::FileExt, path::PathBuf, process::Command, str::FromStr};
@@ -196,7 +196,7 @@ impl Changes {
         let size = device.identity.size;
         kind.check(size)?;
         let (name, package) = kind.program();
-        let mut command = Command::new(find_program(name, package)?);
+        let mut command = own_group_command(find_program(name, package)?);
         command.args(kind.arguments(options)).arg(&device.node);
         run(command, "see its manual page for its options")
     }
@@ -213,7 +213,7 @@ impl Changes {
         let point = folder.path.clone();
         let entry =
             self.announce(Made::Mount { point: point.clone(), source: device.node.clone() })?;
-        let mut command = Command::new(find_program("mount", "mount")?);
+        let mut command = own_group_command(find_program("mount", "mount")?);
         command.args(["-t", &kind.to_string()]);
         let all = kind.mount_options(options);
         if !all.is_empty() {

@@ -4,13 +4,11 @@
 use crate::{
     Changes, Error, KeyedSettings, Made, QueueFolder, Result, UdevProof,
     lasting_file::write_whole,
+    own_group_command,
     tuned::{self, PREFIX},
     udev,
 };
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
 
 /// Where the rules of this host's administrator are.
 pub const RULES_FOLDER: &str = "/etc/udev/rules.d";
@@ -77,7 +75,7 @@ impl Changes {
 
 /// Checks a rule file with `udevadm verify`; `None` where there is no such program.
 pub fn verify_rule(path: &Path) -> Option<std::result::Result<(), RuleComplaint>> {
-    let output = Command::new("udevadm").arg("verify").arg(path).output().ok()?;
+    let output = own_group_command("udevadm").arg("verify").arg(path).output().ok()?;
     if output.status.success() {
         return Some(Ok(()));
     }

@@ -1,8 +1,12 @@
 //! Taking settings back after a time unless they are confirmed: a timer of systemd, or a process of our
 //! own that has left the terminal.
 
-use crate::{Changes, Made, Result, Waiting, error::io_error, process_identity::process_start};
+use crate::{
+    Changes, Made, Result, Waiting, error::io_error, own_group_command,
+    process_identity::process_start,
+};
 use std::{
+    os::unix::process::CommandExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -16,7 +20,7 @@ impl Changes {
             let name = self.journal().file_stem().unwrap_or_default().to_string_lossy();
             let unit = format!("spindle-reversal-{name}.timer");
             self.announce(Made::Reversal(Waiting::Timer { unit: unit.clone() }))?;
-            let output = Command::new("systemd-run")
+            let output = own_group_command("systemd-run")
                 .arg(format!("--unit={}", unit.trim_end_matches(".timer")))
                 .arg(format!("--on-active={seconds}s"))
                 .args(["--timer-property=AccuracySec=1s", "--quiet"])
@@ -35,7 +39,17 @@ impl Changes {
                 }),
             };
         }
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        // A session of its own before it is this program: what ends our terminal, or signals our group, must not end
+        // the only thing that takes the settings back.
+        // SAFETY: one system call between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::setsid();
+                Ok(())
+            })
+        };
+        let child = command
             .args(words)
             .args(["--after", &seconds.to_string()])
             .env("SPINDLE_STATE", &state)

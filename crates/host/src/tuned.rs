@@ -1,10 +1,7 @@
 //! tuned profiles: one of our own that includes the active one.
 
-use crate::{Error, Host, KeyedSettings, Result, Setting};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use crate::{Error, Host, KeyedSettings, Result, Setting, own_group_command};
+use std::path::{Path, PathBuf};
 
 /// What the names of our files begin with, here and among udev's rules.
 pub(crate) const PREFIX: &str = "spindle-";
@@ -82,7 +79,7 @@ pub fn profile_text(about: &str, active: &str, devices: &[KeyedSettings]) -> Opt
 /// Makes tuned use a profile.
 pub(crate) fn activate(profile: &str) -> Result<()> {
     let words = profile.split_whitespace();
-    let output = Command::new("tuned-adm").arg("profile").args(words).output();
+    let output = own_group_command("tuned-adm").arg("profile").args(words).output();
     let problem = match output {
         Ok(output) if output.status.success() => return Ok(()),
         Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),

@@ -3,10 +3,10 @@
 use crate::{
     BlockDevice, DeviceNumber, Host, Identity, Result, Setting,
     error::{Error, io_error},
+    own_group_command,
     tree::text,
 };
 use serde::{Deserialize, Serialize};
-use std::process::Command;
 
 /// What tells a device from all others in a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ pub fn udev_rule(about: &str, devices: &[KeyedSettings]) -> String {
 
 /// Why nothing can be proven here; `None` where udev runs.
 pub(crate) fn missing(host: &Host) -> Option<UdevProof> {
-    if Command::new("udevadm").arg("--version").output().is_err() {
+    if own_group_command("udevadm").arg("--version").output().is_err() {
         return Some(UdevProof::NoProgram);
     }
     (!host.path("/run/udev/control").exists()).then_some(UdevProof::NotRunning)
@@ -143,14 +143,14 @@ pub(crate) fn missing(host: &Host) -> Option<UdevProof> {
 
 /// Makes udev read its rules again; it would by itself, within seconds.
 pub(crate) fn reload() {
-    let _it_reads_them_anyway = Command::new("udevadm").args(["control", "--reload"]).output();
+    let _it_reads_them_anyway = own_group_command("udevadm").args(["control", "--reload"]).output();
 }
 
 /// Waits until all events are handled that udev has begun. A worker that has read a rule applies it, even
 /// where its file has been removed since.
 pub(crate) fn settle() -> Result<()> {
     let words = ["settle", "--timeout=60"];
-    let output = Command::new("udevadm")
+    let output = own_group_command("udevadm")
         .args(words)
         .output()
         .map_err(io_error("run udevadm settle on", "/run/udev"))?;
@@ -168,7 +168,7 @@ pub(crate) fn settle() -> Result<()> {
 pub(crate) fn fire_change(host: &Host, number: DeviceNumber) -> Result<()> {
     let folder = host.disk_folder(number)?;
     let words = ["trigger", "--action=change", "--settle"];
-    let output = Command::new("udevadm")
+    let output = own_group_command("udevadm")
         .args(words)
         .arg(&folder)
         .output()

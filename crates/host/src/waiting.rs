@@ -1,8 +1,7 @@
 //! What waits to take settings back, and how it is ended.
 
-use crate::{Host, Outcome, process_identity::end_process};
+use crate::{Host, Outcome, own_group_command, process_identity::end_process};
 use serde::{Deserialize, Serialize};
-use std::process::Command;
 
 /// What waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +35,7 @@ impl Waiting {
             Waiting::Process { pid, .. } if *pid == std::process::id() => Outcome::Done,
             Waiting::Process { pid, started_ticks } => end_process(host, *pid, *started_ticks),
             Waiting::Timer { unit } => {
-                let stopped = Command::new("systemctl").args(["stop", unit]).output();
+                let stopped = own_group_command("systemctl").args(["stop", unit]).output();
                 match stopped {
                     Ok(output) if output.status.success() => Outcome::Done,
                     // A transient unit is gone once it has done its work.

@@ -80,7 +80,7 @@ pub(crate) fn run(
 ///
 /// fio is not installed, or cannot be run.
 pub fn fio_takes(option: &str) -> Result<bool, LoadError> {
-    let output = Command::new("fio").arg(format!("--cmdhelp={option}")).output();
+    let output = Command::new("fio").arg(format!("--cmdhelp={option}")).process_group(0).output();
     let output = output.map_err(Fio::not_run)?;
     // Versions differ in their exit code for what they do not know: 3.33 complains and ends with 0.
     let said = [output.stdout, output.stderr].concat();

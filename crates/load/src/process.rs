@@ -11,6 +11,7 @@ use crate::cost::Cpu;
 use serde::{Deserialize, Serialize};
 use std::{
     io::{self, Write},
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, Command, Stdio},
 };
@@ -43,6 +44,8 @@ pub(crate) fn spawn(
     };
     let mut child = Command::new(&program.program)
         .args(&program.arguments)
+        // A group of its own: a signal of the terminal reaches us alone, and we end the trial in good order.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()?;
@@ -60,13 +63,10 @@ pub(crate) fn spawn(
 }
 
 /// Is the client that standard input describes, from beginning to end. It dies with the process that
-/// started it, and leaves Ctrl-C to that.
+/// started it.
 pub fn serve_client() -> io::Result<()> {
-    // SAFETY: integers and constants only.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::signal(libc::SIGINT, libc::SIG_IGN);
-    }
+    // SAFETY: integers only.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let assignment: Assignment = serde_json::from_reader(io::stdin().lock())?;
     // SAFETY: no arguments, cannot fail.
     if unsafe { libc::getppid() }.unsigned_abs() != assignment.parent {

@@ -16,9 +16,8 @@ use list::Record;
 use report::{EmulatedDevice, EmulatedSecond};
 use std::{
     io::{BufRead, BufReader, IsTerminal, Read},
-    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -135,12 +134,11 @@ impl EmulateArgs {
     /// Starts the same in the background, and waits until its device is there.
     fn in_background(&self) -> anyhow::Result<Exit> {
         let words = std::env::args_os().skip(1).filter(|word| word != "--detach");
-        let mut child = Command::new(std::env::current_exe()?)
+        let mut child = host::own_group_command(std::env::current_exe()?)
             .args(words)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()
             .context("cannot start in the background")?;
         let mut name = String::new();

@@ -8,6 +8,7 @@ use crate::{
     Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
     server::{Purpose, ServerKind, Sizes, Stop, StopSignal, signal},
 };
+use host::own_group_command;
 use std::{
     collections::BTreeMap,
     io,
@@ -74,7 +75,7 @@ impl MariaDb {
     }
 
     fn bare(&self) -> Command {
-        let mut command = Command::new(&self.server);
+        let mut command = own_group_command(&self.server);
         command.arg("--no-defaults").args(as_root());
         command
     }
@@ -106,7 +107,7 @@ impl ServerKind for MariaDb {
         place: &Place,
         made_with: &BTreeMap<String, String>,
     ) -> io::Result<Command> {
-        let mut command = Command::new(&self.install);
+        let mut command = own_group_command(&self.install);
         command
             .arg("--no-defaults")
             .arg(format!("--datadir={}", place.data().display()))
@@ -165,7 +166,7 @@ impl ServerKind for MariaDb {
 
     fn start(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
         let file = my_option_file::write(place, "mariadbd", settings, OPTIONAL)?;
-        let mut command = Command::new(&self.server);
+        let mut command = own_group_command(&self.server);
         command.arg(format!("--defaults-file={}", file.display())).args(as_root());
         Ok(command)
     }

@@ -5,6 +5,7 @@ use crate::{
     Catalog, DatabaseError, Place, Settings, VariableError,
     server::{Purpose, output},
 };
+use host::own_group_command;
 use std::{fs, io, path::Path, process::Command};
 use units::Bytes;
 use workload::{DatabaseJob, StorageEngine};
@@ -32,7 +33,7 @@ pub struct Version {
 impl Version {
     /// Runs `program --version`.
     pub fn of(program: &Path) -> Result<Version, DatabaseError> {
-        let text = output(Command::new(program).arg("--version"))?;
+        let text = output(own_group_command(program).arg("--version"))?;
         Version::read(&text).ok_or_else(|| DatabaseError::UnknownVersion {
             program: program.to_owned(),
             text: text.trim().to_owned(),

@@ -9,6 +9,7 @@ use crate::{
     Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
     server::{Purpose, ServerKind, Sizes, Stop, StopSignal, signal},
 };
+use host::own_group_command;
 use std::{
     collections::BTreeMap,
     io,
@@ -75,7 +76,7 @@ impl MySql {
     }
 
     fn bare(&self) -> Command {
-        let mut command = Command::new(&self.server);
+        let mut command = own_group_command(&self.server);
         command.arg("--no-defaults").args(&self.unpacked).args(as_root());
         command
     }
@@ -182,7 +183,7 @@ impl ServerKind for MySql {
 
     fn start(&self, place: &Place, settings: &Settings) -> io::Result<Command> {
         let file = my_option_file::write(place, "mysqld", settings, OPTIONAL)?;
-        let mut command = Command::new(&self.server);
+        let mut command = own_group_command(&self.server);
         command.arg(format!("--defaults-file={}", file.display()));
         command.args(&self.unpacked).args(as_root());
         Ok(command)

@@ -6,7 +6,7 @@ use crate::{
     Catalog, DatabaseError, Endpoint, Place, Settings, VariableError,
     server::{Purpose, ServerKind, Sizes, Stop, StopSignal, output, signal},
 };
-use host::User;
+use host::{User, own_group_command};
 use std::{
     collections::BTreeMap,
     fs,
@@ -83,7 +83,7 @@ impl PostgreSql {
         let folders: Vec<PathBuf> = folders.into_iter().map(|(_, folder)| folder).collect();
         let missing = |program| DatabaseError::NotInstalled { program, package: "postgresql" };
         let server = search.server(&["postgres"], &folders)?.ok_or_else(|| missing("postgres"))?;
-        let text = output(Command::new(&server).arg("--version"))?;
+        let text = output(own_group_command(&server).arg("--version"))?;
         // postgres (PostgreSQL) 18.6 (Debian 18.6-1)
         let version = text
             .split_once("(PostgreSQL) ")
@@ -132,7 +132,7 @@ impl ServerKind for PostgreSql {
     /// Its own list; `data_checksums` and the like, which it only shows, are in it too.
     fn catalog(&self) -> Result<Catalog, DatabaseError> {
         // It refuses root before it looks at its arguments.
-        let text = output(self.as_user(Command::new(&self.server)).arg("--describe-config"))?;
+        let text = output(self.as_user(own_group_command(&self.server)).arg("--describe-config"))?;
         let variables = text
             .lines()
             .filter_map(|line| {
@@ -152,7 +152,7 @@ impl ServerKind for PostgreSql {
             return Ok(());
         }
         // Without a data directory it complains of that after it has looked at the value.
-        let mut command = self.as_user(Command::new(&self.server));
+        let mut command = self.as_user(own_group_command(&self.server));
         command.args(["-D", "/nonexistent", "-c"]).arg(format!("{name}={value}"));
         let Ok(ended) = command.args(["-C", name]).output() else { return Ok(()) };
         let said = String::from_utf8_lossy(&ended.stderr);
@@ -187,7 +187,7 @@ impl ServerKind for PostgreSql {
     ) -> io::Result<Command> {
         let data = place.home.create_folder(&place.name).map_err(io::Error::other)?;
         self.own(data.as_fd(), place)?;
-        let mut command = Command::new(&self.install);
+        let mut command = own_group_command(&self.install);
         command.arg("-D").arg(place.data()).args([
             "-U",
             SUPERUSER,
@@ -229,7 +229,7 @@ impl ServerKind for PostgreSql {
         self.own(file.as_fd(), place)?;
         // Left by a server that was ended at once, in data that were copied while it ran.
         data.remove_file("postmaster.pid").map_err(io::Error::other)?;
-        let mut command = Command::new(&self.server);
+        let mut command = own_group_command(&self.server);
         command.arg("-D").arg(place.data());
         Ok(command)
     }
