@@ -16,7 +16,7 @@ use std::{
 use units::Nanos;
 
 /// A device with settings of the user's own, none of them the kernel's default.
-fn device(place: &Place) -> Loop {
+pub fn device(place: &Place) -> Loop {
     let device = place.loop_device("disk", 16);
     device.set("scheduler", "mq-deadline");
     device.set("nr_requests", "77");
@@ -27,7 +27,7 @@ fn device(place: &Place) -> Loop {
 }
 
 /// A place with such a device; none where this machine has no loop devices.
-fn ready() -> Option<(Place, Loop)> {
+pub fn ready() -> Option<(Place, Loop)> {
     has_loop_devices().then(Place::new).map(|place| {
         let device = device(&place);
         (place, device)
@@ -36,7 +36,7 @@ fn ready() -> Option<(Place, Loop)> {
 
 /// A run on the device, in the folder of runs, in which `best` is better than all others by a third:
 /// made by the program on this host, with other figures written in.
-fn run_file(place: &Place, device: &Loop, factors: &[&str], best: &str) -> PathBuf {
+pub fn run_file(place: &Place, device: &Loop, factors: &[&str], best: &str) -> PathBuf {
     let file = place.path().join("disk");
     let measured = place.path().join("measured.spindle");
     let (node, confirm) = (device.node.to_str().unwrap(), file.to_str().unwrap());
@@ -77,7 +77,7 @@ fn measurement(rate: f64) -> Measurement {
 }
 
 /// Writes a run into the folder of runs.
-fn write(place: &Place, name: &str, run: &Run) -> PathBuf {
+pub fn write(place: &Place, name: &str, run: &Run) -> PathBuf {
     let path = place.state().join("runs").join(format!("{name}.spindle"));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     let mut store =
@@ -96,14 +96,14 @@ fn elsewhere(place: &Place, file: &Path, name: &str, change: impl FnOnce(&mut En
     write(place, name, &run);
 }
 
-const FACTORS: [&str; 4] = ["--schedulers", "mq-deadline,bfq", "--queues", "77,64"];
-const BEST: &str = "bfq, queue 64";
+pub const FACTORS: [&str; 4] = ["--schedulers", "mq-deadline,bfq", "--queues", "77,64"];
+pub const BEST: &str = "bfq, queue 64";
 
-fn setting(device: &Loop, name: &str) -> String {
+pub fn setting(device: &Loop, name: &str) -> String {
     device.settings().into_iter().find(|(it, _)| it == name).unwrap().1
 }
 
-fn json(ended: &Ended) -> serde_json::Value {
+pub fn json(ended: &Ended) -> serde_json::Value {
     serde_json::from_str(&ended.out).unwrap()
 }
 

@@ -52,7 +52,12 @@ impl Device {
     pub fn up(place: &Place, words: &[&str]) -> Device {
         let words: Vec<&str> = [&["emulate"], words, &["--detach"]].concat();
         let ended = place.run(&words).expect(0);
-        let node = PathBuf::from(ended.out.trim());
+        Device::of(place, &ended.out)
+    }
+
+    /// From the line that says its name.
+    pub fn of(place: &Place, line: &str) -> Device {
+        let node = PathBuf::from(line.trim());
         Device { node, state: place.state(), point: place.path().join("mounted") }
     }
 

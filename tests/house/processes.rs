@@ -22,3 +22,17 @@ fn no_signal_of_a_terminal_reaches_what_we_start() {
         }
     }
 }
+
+#[test]
+fn no_signal_ends_a_verb_that_changes_something() {
+    for (path, text) in of_crate("cli") {
+        let code = without_comments(&text);
+        let changes =
+            ["Changes::begin(", "host::undo(", "settle_pending(", ".confirm(", "run_rounds("];
+        let verb = path.starts_with("commands");
+        if verb && changes.iter().any(|it| code.contains(it)) {
+            let held = code.contains("interrupt::") || code.contains("stop: &");
+            assert!(held, "cli/{}: interrupt::flag or interrupt::hold", path.display());
+        }
+    }
+}

@@ -52,7 +52,8 @@ impl Exit {
             }
             Exit::Interrupted => {
                 "Interrupted by Ctrl-C or a signal. Settings are restored, and `spindle resume last` \
-                 continues the run."
+                 continues the run. Also where Ctrl-C was pressed again, a second or more after the first: \
+                 then `spindle undo` restores what is left."
             }
         }
     }

@@ -4,11 +4,16 @@
 use crate::say;
 use anyhow::{Context, bail};
 use host::{Host, PendingJournal, Step, UndoReport};
-use std::io::{BufRead, IsTerminal};
+use runner::WorldError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::{
+    io::{BufRead, IsTerminal},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// Asks at a terminal whether to undo; elsewhere refuses to begin, because a baseline that somebody
 /// else left behind is none.
-pub fn settle_pending() -> anyhow::Result<()> {
+pub fn settle_pending(stop: &AtomicBool) -> anyhow::Result<()> {
     let pending = host::pending(&host::state_folder()?)?;
     if pending.is_empty() {
         return Ok(());
@@ -23,8 +28,7 @@ pub fn settle_pending() -> anyhow::Result<()> {
         );
     }
     say::aside("Put everything back now? [Y/n] ");
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).context("no answer")?;
+    let answer = answer(stop)?;
     if !matches!(answer.trim(), "" | "y" | "Y" | "yes") {
         bail!("left as it is; `spindle undo` puts it back");
     }
@@ -36,6 +40,26 @@ pub fn settle_pending() -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A line that somebody types; neither Ctrl-C, Ctrl-D nor a terminal that was closed is one.
+fn answer(stop: &AtomicBool) -> anyhow::Result<String> {
+    let patience = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let stdin = std::io::stdin();
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(WorldError::Interrupted.into());
+        }
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        if poll(&mut waiting, Some(&patience)).context("no answer")? > 0 {
+            break;
+        }
+    }
+    let mut answer = String::new();
+    match stdin.lock().read_line(&mut answer).context("no answer")? {
+        0 => bail!("no answer: left as it is; `spindle undo` puts it back"),
+        _ => Ok(answer),
+    }
 }
 
 /// Whose journal it is.

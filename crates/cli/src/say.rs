@@ -2,21 +2,33 @@
 //! has yet to put the host back: a terminal or a reader that is gone is nobody to tell.
 
 use anyhow::Context;
+use rustix::{fs::FileType, io::Errno};
 use serde::Serialize;
-use std::io::{ErrorKind, Write};
+use std::io::{Error, ErrorKind, Write};
 
 /// Prints a result as it is.
 pub fn result(text: &str) -> anyhow::Result<()> {
     bytes(text.as_bytes())
 }
 
-/// The same of one that is no text. A reader that closed stdout (`| head`) has enough; that is no failure.
+/// The same of one that is no text. A reader that closed stdout (`| head`) has enough, and a terminal that was closed
+/// has no reader: neither is a failure.
 pub fn bytes(result: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(result).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if is_nobody_there(&error) => Ok(()),
         other => other.context("cannot write to stdout"),
     }
+}
+
+/// Of a terminal that is gone the kernel says EIO, as of a disk that fails: only the latter has files.
+fn is_nobody_there(error: &Error) -> bool {
+    let closed = || {
+        let about = rustix::fs::fstat(std::io::stdout());
+        about.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::CharacterDevice)
+    };
+    error.kind() == ErrorKind::BrokenPipe
+        || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && closed())
 }
 
 /// Prints a result and ends the line.

@@ -125,7 +125,7 @@ impl ApplyArgs {
             return self.done(&shown);
         }
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         refuse_second()?;
         let about = Subject { host: &host, run: &run, cell, file: &file, intended: &intended };
         self.make(&about, shown, &stop)
@@ -393,6 +393,7 @@ fn refuse_second() -> anyhow::Result<()> {
 
 /// Keeps what waits to be confirmed.
 fn confirm() -> anyhow::Result<Exit> {
+    interrupt::hold()?;
     let waiting: Vec<_> = host::applied(&host::state_folder()?)?
         .into_iter()
         .filter(|applied| !applied.confirmed)

@@ -52,7 +52,7 @@ impl CheckArgs {
         let run = Store::open(&runs_folder::find(&self.run)?)?.read()?.last_session();
         let wanted = self.wanted(&run)?;
         if !self.dry_run {
-            settle_pending()?;
+            settle_pending(&stop)?;
         }
         let mut outcomes = Vec::new();
         for finding in wanted {

@@ -64,7 +64,7 @@ impl CompareArgs {
             return Ok(Exit::Done);
         }
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let (plan, world) = plan::resolve(&self.comparison)?;
         if !self.output.quiet {
             say::aside(&plan::text(&plan, world.as_ref()));

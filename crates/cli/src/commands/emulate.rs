@@ -106,16 +106,17 @@ impl EmulateArgs {
     fn emulate(&self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
         Transport::choose(self.transport).map_err(explain)?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let words: Vec<String> = std::env::args().collect();
         let mut changes = Changes::begin(&Host::here(), &words.join(" "))?;
         // What was made before an error goes with `changes`.
         let mut emulation = Emulation::start(&mut changes, &self.wanted()?).map_err(explain)?;
         let record = Record::of(&emulation, self.data.as_deref());
-        record.write()?;
-        say::line(&emulation.node.display().to_string())?;
-        say::aside(&introduction(&emulation));
-        let watched = watch(&mut emulation, &stop);
+        let told = record.write().and_then(|()| say::line(&emulation.node.display().to_string()));
+        let watched = told.and_then(|()| {
+            say::aside(&introduction(&emulation));
+            watch(&mut emulation, &stop)
+        });
         if watched.is_ok() {
             // A server that has died has nothing to lose any more.
             wait_until_free(&emulation.node);
@@ -243,7 +244,7 @@ fn live_line(before: &ServerStats, now: &ServerStats, span: Duration) -> String 
 }
 
 /// While a filesystem is mounted from it, a device is not taken away: what is not written yet would be
-/// lost. A second Ctrl-C ends the program all the same, and leaves the rest to `spindle undo`.
+/// lost. Ctrl-C a second after the first ends the program all the same, and leaves the rest to `spindle undo`.
 fn wait_until_free(node: &Path) {
     let mut said = false;
     while let Some(point) = mounted_from(node) {

@@ -51,7 +51,7 @@ impl FitArgs {
             return Err(usage(format!("{}: {what}", path.display())));
         }
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let measured = self.measure(&stop);
         if stop.load(Ordering::Relaxed) {
             return Ok(Exit::Interrupted);

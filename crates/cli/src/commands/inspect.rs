@@ -97,7 +97,7 @@ impl InspectArgs {
     /// Tells of each write until it is interrupted or the time is over.
     fn watch(&self, host: &Host, target: &Path) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let chain = Chain::of(host, target)
             .with_context(|| format!("cannot inspect {}", target.display()))?;
         let devices: Vec<DeviceNumber> = chain
@@ -149,7 +149,7 @@ impl InspectArgs {
     /// The sync card.
     fn card(&self, host: &Host, target: &Path) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let inspection = inspect(host, target, !self.no_probe)?;
         let command = std::env::args().collect::<Vec<_>>().join(" ");
         let progress = StepProgress::new();

@@ -43,7 +43,7 @@ impl RecordArgs {
     /// Records.
     pub fn run(self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let host = Host::here();
         let device = device(&host, &self.target)?;
         let file = File::create_new(&self.output)

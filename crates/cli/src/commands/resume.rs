@@ -41,7 +41,7 @@ impl ResumeArgs {
     /// Goes on where the run stopped.
     pub fn run(self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         let path = runs_folder::find(&self.run)?;
         let mut store = Store::open_to_resume(&path)?;
         if let Some(factor) = self.factor {

@@ -1,6 +1,6 @@
 //! `spindle reverse`, which `apply --for` starts: takes settings back that nobody confirmed.
 
-use crate::exit::Exit;
+use crate::{exit::Exit, interrupt};
 use clap::Args;
 use host::Host;
 use std::{
@@ -30,6 +30,8 @@ impl ReverseArgs {
                 return Ok(Exit::Done);
             }
         }
+        // From here on a signal does not stop it half way; before, it ended what only waits.
+        interrupt::hold()?;
         let ours = |path: &Path| path.file_stem().is_some_and(|stem| *stem == *self.journal);
         let host = Host::here();
         for applied in host::applied(&folder)? {

@@ -1,6 +1,6 @@
 //! `spindle undo`.
 
-use crate::{exit::Exit, pending::report_text, say};
+use crate::{exit::Exit, interrupt, pending::report_text, say};
 use clap::Args;
 use host::{Host, UndoReport};
 
@@ -19,6 +19,7 @@ impl UndoArgs {
     /// Puts back what runs that were cut off had changed, and what was applied; exit code 1 when
     /// something is left.
     pub fn run(self) -> anyhow::Result<Exit> {
+        interrupt::hold()?;
         let folder = host::state_folder()?;
         let mut journals = host::pending(&folder)?;
         if !self.interrupted {

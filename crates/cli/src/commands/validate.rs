@@ -69,7 +69,7 @@ impl ValidateArgs {
         let stop = interrupt::flag()?;
         // A host without emulated devices says so before anything is made.
         Transport::choose(Some(self.transport))?;
-        settle_pending()?;
+        settle_pending(&stop)?;
         if let Some(folder) = &self.output {
             ::validate::check_output(folder).map_err(explain)?;
         }
