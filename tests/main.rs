@@ -17,6 +17,7 @@ mod import;
 mod in_use;
 mod inspect;
 mod install;
+mod live;
 mod machine;
 mod page;
 mod presets;

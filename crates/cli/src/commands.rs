@@ -12,6 +12,7 @@ mod explain;
 mod fit;
 mod import;
 mod inspect;
+mod live_page;
 mod load_client;
 mod merge;
 mod plan;
@@ -75,6 +76,9 @@ pub enum Command {
     /// Be a client that is a process: started by `compare`, not by people
     #[command(name = ::load::CLIENT_VERB, hide = true)]
     LoadClient,
+    /// Serve the page of a run: started by `compare --live`, not by people
+    #[command(name = crate::live::PAGE_VERB, hide = true)]
+    LivePage(live_page::LivePageArgs),
     /// Print a shell's completions of verbs and flags
     Completions(completions::CompletionsArgs),
     /// Check or write the sections of docs/ that the program writes, or write its manual pages
@@ -112,6 +116,7 @@ impl Command {
             Command::EmulateServer => emulate_server::run(),
             Command::Reverse(args) => args.run(),
             Command::LoadClient => load_client::run(),
+            Command::LivePage(args) => args.run(),
             Command::Completions(args) => args.run(),
             Command::Documents(args) => args.run(),
             Command::Fit(args) => args.run(),

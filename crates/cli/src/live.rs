@@ -1,211 +1,128 @@
 //! The page of a run that goes on, over HTTP: on the loopback address alone, behind a random word in its
-//! address. It reads the run file on from where it was: a comparison waits for some milliseconds of that between
-//! two trials, and never for a browser.
+//! address.
+//!
+//! Any user of this machine reaches that address. So the page is a process of its own, which only reads the run file:
+//! whatever its clients do to it, the run has its own descriptors, memory and end. A comparison waits for some
+//! milliseconds of that reading between two trials, and never for a browser.
 
-use analysis::Analysis;
-use anyhow::Context;
-use record::{Following, Run, RunState};
-use report::PageRun;
+mod connections;
+mod pages;
+mod request;
+
+use anyhow::{Context, bail};
+use connections::Connections;
+use pages::Pages;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Resource, Rlimit, nice, setrlimit},
+};
 use std::{
     fs::File,
-    io::Read,
+    io::{BufRead, BufReader, Read},
+    net::{Ipv4Addr, TcpListener},
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::JoinHandle,
+    process::{Child, ChildStdout, Stdio},
     time::{Duration, Instant},
 };
-use tiny_http::{Header, Request, Response, Server};
 
-/// How long a browser's question for newer data stays open.
-const HELD: Duration = Duration::from_secs(20);
-/// How often the run file is looked at meanwhile.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Analysing a run and packing it takes processor time from what is measured: after each time, a pause that
-/// is longer by this factor.
-const REST: u32 = 20;
-/// A run of ten thousand trials takes seconds, and a reader should not wait for minutes.
-const MAX_REST: Duration = Duration::from_secs(60);
+/// The hidden verb that makes this program the page of a run.
+pub const PAGE_VERB: &str = "live-page";
 
-/// A server; it ends when it is dropped.
+/// How long a page may take until it says where it is.
+const START_WITHIN: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+/// How long it may take to tell browsers of the run's end.
+const END_WITHIN: Duration = Duration::from_secs(2);
+/// What the page may have open: its connections, the run file and what SQLite keeps beside it.
+const DESCRIPTORS: u64 = 64;
+/// What is measured goes first.
+const NICE: i32 = 10;
+/// And the kernel, when memory runs short, takes the page before the run.
+const OOM_SCORE: &str = "500";
+
+/// The process that serves a page; it ends when this is dropped, or when we end without that.
 pub struct Live {
     /// Where the page is.
     pub address: String,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    process: Child,
 }
 
 impl Live {
     /// Serves the page of a run file.
     pub fn start(file: &Path) -> anyhow::Result<Live> {
-        let server = Server::http("127.0.0.1:0")
-            .map_err(|error| anyhow::anyhow!("cannot listen on the loopback address: {error}"))?;
-        let port = server.server_addr().to_ip().context("no address")?.port();
-        let token = token()?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let following = Following::of(file)?;
-        let mut pages =
-            Pages { following, token: token.clone(), port, rests_until: Instant::now() };
-        let (stopped, server) = (Arc::clone(&stop), Arc::new(server));
-        let thread = std::thread::spawn(move || pages.serve(&server, &stopped));
-        let address = format!("http://127.0.0.1:{port}/{token}/");
-        Ok(Live { address, stop, thread: Some(thread) })
+        let program = std::env::current_exe().context("cannot find this program's own file")?;
+        let mut process = host::own_group_command(program)
+            .arg(PAGE_VERB)
+            .arg(file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the page's process")?;
+        let said = process.stdout.take();
+        let mut live = Live { address: String::new(), process };
+        live.address = said.context("the page's process has no output").and_then(address)?;
+        Ok(live)
+    }
+
+    /// Whether its process has ended, which it does not while it is well.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+}
+
+/// The line in which a page says where it is.
+fn address(said: ChildStdout) -> anyhow::Result<String> {
+    let mut ready = [PollFd::new(&said, PollFlags::IN)];
+    if poll(&mut ready, Some(&START_WITHIN)).context("cannot wait for the page's process")? == 0 {
+        bail!("the page's process says nothing for {} s", START_WITHIN.tv_sec);
+    }
+    let mut line = String::new();
+    BufReader::new(said.take(1 << 10)).read_line(&mut line).context("cannot read its address")?;
+    match line.trim() {
+        "" => bail!("the page's process ended; its own words are above"),
+        address => Ok(address.to_owned()),
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // It has nothing to say.
-            let _ = thread.join();
+        // The end of its input is its sign to end.
+        drop(self.process.stdin.take());
+        let begun = Instant::now();
+        while !self.has_ended() {
+            if begun.elapsed() > END_WITHIN {
+                // It has nothing to lose. One that waits for a disk is not waited for.
+                let _ended_already = self.process.kill();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// Is the page of a run file: prints its address, and serves until standard input ends.
+pub fn serve(file: &Path) -> anyhow::Result<()> {
+    be_modest();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .context("cannot listen on the loopback address")?;
+    let port = listener.local_addr().context("cannot listen on the loopback address")?.port();
+    let token = token().context("cannot make the random word of the page's address")?;
+    let pages = Pages::of(file, &token, port)?;
+    let mut connections = Connections::of(listener, pages)?;
+    crate::say::line(&format!("http://127.0.0.1:{port}/{token}/"))?;
+    connections.serve(&std::io::stdin()).context("the page")
+}
+
+/// Takes no more than a page needs. Where the kernel refuses, the page is served all the same.
+fn be_modest() {
+    let _ = nice(NICE);
+    let limit = Rlimit { current: Some(DESCRIPTORS), maximum: Some(DESCRIPTORS) };
+    let _ = setrlimit(Resource::Nofile, limit);
+    let _ = std::fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
 /// A word that nobody guesses: 128 bits of the kernel's.
-fn token() -> anyhow::Result<String> {
+fn token() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     File::open("/dev/urandom").and_then(|mut it| it.read_exact(&mut bytes))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-struct Pages {
-    following: Following,
-    token: String,
-    port: u16,
-    /// When newer data are made again.
-    rests_until: Instant,
-}
-
-/// A question of a browser that waits for newer data.
-struct Waiting {
-    request: Request,
-    have: usize,
-    since: Instant,
-}
-
-impl Pages {
-    fn serve(&mut self, server: &Server, stop: &AtomicBool) {
-        let mut waiting: Vec<Waiting> = Vec::new();
-        while !stop.load(Ordering::Relaxed) {
-            if let Ok(Some(request)) = server.recv_timeout(LOOK_EVERY) {
-                waiting.extend(self.answer(request));
-            }
-            if !waiting.is_empty() {
-                waiting = self.answer_waiting(waiting);
-            }
-        }
-    }
-
-    /// Answers those for whom there is something new, and those who have waited for long; gives the others.
-    fn answer_waiting(&mut self, waiting: Vec<Waiting>) -> Vec<Waiting> {
-        let rested = Instant::now() >= self.rests_until;
-        let read = if rested { self.following.read_on() } else { Ok(()) };
-        let run = self.following.run();
-        let is_new = |it: &Waiting| run.trials.len() > it.have || run.state == RunState::Done;
-        let ready = rested && waiting.iter().any(is_new);
-        let (now, later): (Vec<Waiting>, Vec<Waiting>) = waiting
-            .into_iter()
-            .partition(|it| (ready && is_new(it)) || read.is_err() || it.since.elapsed() > HELD);
-        let data = match read {
-            Err(error) => Err(error.into()),
-            Ok(()) if ready => self.timed(packed),
-            Ok(()) => Ok(String::new()),
-        };
-        for one in now {
-            let text = match &data {
-                Ok(text) => Ok(text.clone()),
-                Err(error) => Err(anyhow::anyhow!("{error:#}")),
-            };
-            respond(one.request, text, "text/plain");
-        }
-        later
-    }
-
-    /// What is made of the run, and rests afterwards.
-    fn timed(&mut self, make: impl Fn(&Run) -> anyhow::Result<String>) -> anyhow::Result<String> {
-        let begun = Instant::now();
-        let made = make(self.following.run());
-        self.rests_until = Instant::now() + (begun.elapsed() * REST).min(MAX_REST);
-        made
-    }
-
-    /// Answers at once, or keeps the question.
-    fn answer(&mut self, request: Request) -> Option<Waiting> {
-        if !self.is_own(&request) {
-            let refusal = Response::from_string("not found").with_status_code(404);
-            // Whoever asked has gone.
-            let _ = request.respond(refusal);
-            return None;
-        }
-        let url = request.url().to_owned();
-        let path = url.strip_prefix(&format!("/{}/", self.token)).unwrap_or_default();
-        match path.strip_prefix("data?have=").map(str::parse) {
-            Some(Ok(have)) => Some(Waiting { request, have, since: Instant::now() }),
-            _ if path.is_empty() => {
-                let html = match self.following.read_on() {
-                    Ok(()) => self.timed(page),
-                    Err(error) => Err(error.into()),
-                };
-                respond(request, html, "text/html; charset=utf-8");
-                None
-            }
-            _ => {
-                let _ = request.respond(Response::from_string("not found").with_status_code(404));
-                None
-            }
-        }
-    }
-
-    /// With the word, for this address, and from no other page.
-    fn is_own(&self, request: &Request) -> bool {
-        let value = |name: &'static str| {
-            let header = request.headers().iter().find(|it| it.field.equiv(name));
-            header.map(|it| it.value.as_str().to_owned())
-        };
-        let own = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        let host = value("Host").is_some_and(|host| own.contains(&host));
-        let origin = value("Origin")
-            .is_none_or(|origin| own.iter().any(|it| origin == format!("http://{it}")));
-        let site =
-            value("Sec-Fetch-Site").is_none_or(|site| site == "same-origin" || site == "none");
-        host && origin && site && request.url().starts_with(&format!("/{}/", self.token))
-    }
-}
-
-fn respond(request: Request, text: anyhow::Result<String>, kind: &str) {
-    let (text, code) = match text {
-        Ok(text) => (text, 200),
-        Err(error) => (format!("the run cannot be read now: {error:#}"), 503),
-    };
-    let mut response = Response::from_string(text).with_status_code(code);
-    for (name, value) in [
-        ("Content-Type", kind),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-        ("Referrer-Policy", "no-referrer"),
-    ] {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
-    }
-    // A browser that has gone needs no answer.
-    let _ = request.respond(response);
-}
-
-fn with_page<T>(run: &Run, use_it: impl Fn(&[PageRun]) -> std::io::Result<T>) -> anyhow::Result<T> {
-    let analysis = Analysis::of(run);
-    Ok(use_it(&[PageRun { run, analysis: &analysis, logs: &[] }])?)
-}
-
-fn packed(run: &Run) -> anyhow::Result<String> {
-    with_page(run, report::packed)
-}
-
-fn page(run: &Run) -> anyhow::Result<String> {
-    with_page(run, report::live_html)
 }

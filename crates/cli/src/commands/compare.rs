@@ -78,14 +78,21 @@ impl CompareArgs {
         let name = run_name(&path)?;
         let mut store = runs_folder::create(&path, &name, started_at, &environment, &plan)?;
         let run = store.read()?;
-        let live = self.live.then(|| Live::start(&path)).transpose()?;
-        if let Some(live) = &live {
-            say::note(&format!("the page is at {}", live.address));
-        }
+        let live = self.live.then(|| live_page(&path)).flatten();
         let ended = execute(world.as_ref(), run, &mut store, &stop, &self.output);
         drop(live);
         remove_if_empty(ended, &path)
     }
+}
+
+/// The page of a run; a run without one is as good.
+fn live_page(file: &Path) -> Option<Live> {
+    let started = Live::start(file);
+    say::note(&match &started {
+        Ok(live) => format!("the page is at {}", live.address),
+        Err(error) => format!("the comparison goes on without its page: {error:#}"),
+    });
+    started.ok()
 }
 
 /// A run that failed before its first trial leaves no file behind.

@@ -70,9 +70,12 @@ impl ReportArgs {
         let run = store.read()?;
         if self.serve {
             let stop = interrupt::flag()?;
-            let live = Live::start(&file)?;
+            let mut live = Live::start(&file)?;
             say::note(&format!("the page is at {}; Ctrl-C ends it", live.address));
             while !stop.load(Ordering::Relaxed) {
+                if live.has_ended() {
+                    anyhow::bail!("the page's process ended; its own words are above");
+                }
                 std::thread::sleep(Duration::from_millis(100));
             }
             return Ok(Exit::Done);
