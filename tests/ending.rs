@@ -1,5 +1,5 @@
-//! Whatever ends the program, but SIGKILL and somebody who presses Ctrl-C again, it puts everything back first: closed
-//! terminals, `timeout`, signals in any number, output that nobody reads.
+//! Whatever ends the program, but SIGKILL and somebody who presses Ctrl-C again, it puts everything
+//! back first: closed terminals, `timeout`, signals in any number, output that nobody reads.
 
 use crate::{
     apply::{self, FACTORS},
@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How many closed terminals, and how many ends by timeout(1): `SPINDLE_ENDINGS` says another number.
+/// How many closed terminals, and how many ends by timeout(1): `SPINDLE_ENDINGS` says another
+/// number.
 const ENDINGS: u32 = 5;
 
 fn endings() -> u32 {
@@ -150,8 +151,8 @@ fn wait_until_gone(process: Pid, what: &str) {
     }
 }
 
-/// In an interactive shell on a terminal of its own, which is closed at some moment: the shell sends SIGHUP to its
-/// jobs, and the kernel to the foreground.
+/// In an interactive shell on a terminal of its own, which is closed at some moment: the shell
+/// sends SIGHUP to its jobs, and the kernel to the foreground.
 #[test]
 fn closed_terminals() {
     let Some(scene) = Scene::with_cases() else { return };
@@ -182,8 +183,8 @@ fn closed_terminals() {
     assert!(changed > 0 || endings() < 20, "no terminal was closed in the middle");
 }
 
-/// timeout(1) sends its signal to the program and to its group, which is the program again; with --foreground to the
-/// program alone.
+/// timeout(1) sends its signal to the program and to its group, which is the program again; with
+/// --foreground to the program alone.
 #[test]
 fn ends_by_timeout() {
     let Some(scene) = Scene::with_cases() else { return };
@@ -220,7 +221,8 @@ fn signals_in_any_number_end_a_comparison_in_good_order() {
         (Signal::QUIT, 20),
         (Signal::TERM, 20),
         (Signal::USR1, 20),
-        // Nobody who means it presses twice in a moment: a terminal's group gets it with the program.
+        // Nobody who means it presses twice in a moment: a terminal's group gets it with the
+        // program.
         (Signal::INT, 2),
     ];
     for (signal, times) in all {

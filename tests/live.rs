@@ -1,4 +1,5 @@
-//! The page of a comparison that goes on (`compare --live`), and what other users of this machine can do to it.
+//! The page of a comparison that goes on (`compare --live`), and what other users of this machine
+//! can do to it.
 
 use crate::{
     machine::{Ended, Place},
@@ -106,7 +107,8 @@ impl Comparison {
     }
 }
 
-/// Clients that mean no good, until `over`: each kind in its own thread, on the loopback address alone.
+/// Clients that mean no good, until `over`: each kind in its own thread, on the loopback address
+/// alone.
 fn flood(run: &Comparison, over: &AtomicBool) {
     let goes_on = || !over.load(Ordering::Relaxed);
     let start = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", run.path, run.port);

@@ -24,6 +24,7 @@ mod presets;
 mod profiles;
 mod recommend;
 mod record;
+mod replace;
 mod restore;
 mod running_server;
 mod runs;

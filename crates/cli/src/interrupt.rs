@@ -1,7 +1,8 @@
 //! Signals: all of them ask for a clean end, and only an impatient Ctrl-C cuts that short.
 //!
-//! A closed terminal sends SIGHUP twice, once from the shell and once from the kernel, and `timeout` sends its signal
-//! to the program and then to its whole group. What was changed must be put back all the same.
+//! A closed terminal sends SIGHUP twice, once from the shell and once from the kernel, and
+//! `timeout` sends its signal to the program and then to its whole group. What was changed must be
+//! put back all the same.
 
 use anyhow::Context;
 use nix::sys::signal::{SigSet, Signal};
@@ -28,12 +29,12 @@ const ASKING: [Signal; 8] = [
     Signal::SIGXCPU,
 ];
 
-/// A flag that signals raise, however many of them and however often. A second Ctrl-C, a second or more after the
-/// first, ends the program with code 130 and leaves the journal for `spindle undo`.
+/// A flag that signals raise, however many of them and however often. A second Ctrl-C, a second or
+/// more after the first, ends the program with code 130 and leaves the journal for `spindle undo`.
 ///
-/// To be called before the first thread is made. Signals are held back from this thread and those that it makes, and a
-/// thread of its own waits for them: so none interrupts a system call, and none that is sent while the program waits
-/// for a disk is taken for a later one.
+/// To be called before the first thread is made. Signals are held back from this thread and those
+/// that it makes, and a thread of its own waits for them: so none interrupts a system call, and
+/// none that is sent while the program waits for a disk is taken for a later one.
 pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     let mut asking: SigSet = ASKING.into_iter().collect();
     if hangup_is_ignored() {
@@ -53,7 +54,8 @@ pub fn flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// For what is short, and ends of itself once all is put back: no signal but an impatient Ctrl-C ends it before.
+/// For what is short, and ends of itself once all is put back: no signal but an impatient Ctrl-C
+/// ends it before.
 pub fn hold() -> anyhow::Result<()> {
     flag().map(drop)
 }
@@ -75,7 +77,8 @@ fn attend(asking: SigSet, flag: &AtomicBool) {
     }
 }
 
-/// Whether we were started with SIGHUP ignored, as by nohup(1), which one that is held back would not be.
+/// Whether we were started with SIGHUP ignored, as by nohup(1), which one that is held back would
+/// not be.
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,9 +1,10 @@
-//! The page of a run that goes on, over HTTP: on the loopback address alone, behind a random word in its
-//! address.
+//! The page of a run that goes on, over HTTP: on the loopback address alone, behind a random word
+//! in its address.
 //!
-//! Any user of this machine reaches that address. So the page is a process of its own, which only reads the run file:
-//! whatever its clients do to it, the run has its own descriptors, memory and end. A comparison waits for some
-//! milliseconds of that reading between two trials, and never for a browser.
+//! Any user of this machine reaches that address. So the page is a process of its own, which only
+//! reads the run file: whatever its clients do to it, the run has its own descriptors, memory and
+//! end. A comparison waits for some milliseconds of that reading between two trials, and never for
+//! a browser.
 
 mod connections;
 mod pages;

@@ -1,5 +1,5 @@
-//! What the program says: results on stdout, everything else on stderr. Neither may break a run that
-//! has yet to put the host back: a terminal or a reader that is gone is nobody to tell.
+//! What the program says: results on stdout, everything else on stderr. Neither may break a run
+//! that has yet to put the host back: a terminal or a reader that is gone is nobody to tell.
 
 use anyhow::Context;
 use rustix::{fs::FileType, io::Errno};
@@ -11,8 +11,8 @@ pub fn result(text: &str) -> anyhow::Result<()> {
     bytes(text.as_bytes())
 }
 
-/// The same of one that is no text. A reader that closed stdout (`| head`) has enough, and a terminal that was closed
-/// has no reader: neither is a failure.
+/// The same of one that is no text. A reader that closed stdout (`| head`) has enough, and a
+/// terminal that was closed has no reader: neither is a failure.
 pub fn bytes(result: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(result).and_then(|()| out.flush()) {
@@ -21,7 +21,8 @@ pub fn bytes(result: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Of a terminal that is gone the kernel says EIO, as of a disk that fails: only the latter has files.
+/// Of a terminal that is gone the kernel says EIO, as of a disk that fails: only the latter has
+/// files.
 fn is_nobody_there(error: &Error) -> bool {
     let closed = || {
         let about = rustix::fs::fstat(std::io::stdout());

@@ -23,6 +23,10 @@ pub struct Application {
     pub settings: Vec<KeptSetting>,
     /// Until when it has to be confirmed, in seconds since 1970; then it is taken back.
     pub confirm_by: Option<i64>,
+    /// The name of the journal of the earlier application in whose place this is. That journal stays, with what was
+    /// before it: taking this back leaves the earlier one in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
 }
 
 /// A setting that has to be in force.

@@ -2,11 +2,12 @@
 //! until `spindle undo` takes them back, be it days and reboots later.
 
 use crate::{
-    Application, Error, Event, Host, Made, PendingJournal, QueueFolder, Reading, Result, Setting,
-    active_profile,
+    Application, Error, Event, Host, KeptSetting, Made, PendingJournal, QueueFolder, Reading,
+    Result, Setting, active_profile,
     error::io_error,
     is_as_written,
     journal::{APPLIED, Journal, latest_first},
+    lasting_file::is_rule,
     undo::{Thing, things},
 };
 use rustix::fs::{FlockOperation, flock};
@@ -133,6 +134,42 @@ impl AppliedJournal {
     /// Its file's name without the ending.
     pub fn name(&self) -> String {
         name_of(&self.path)
+    }
+
+    /// Which of `all` was applied in the place of this one.
+    pub fn replaced_by<'a>(&self, all: &'a [AppliedJournal]) -> Option<&'a AppliedJournal> {
+        let name = self.name();
+        all.iter().find(|it| it.application.replaces.as_deref() == Some(name.as_str()))
+    }
+
+    /// The udev rules that make it last, with their text.
+    pub fn rules(&self) -> impl Iterator<Item = (&Path, &str)> {
+        self.made.iter().filter_map(|made| match made {
+            Made::LastingFile { path, text } if is_rule(path) => Some((&**path, text.as_str())),
+            _ => None,
+        })
+    }
+
+    /// The profile that tuned was made to use, and the one that it used before.
+    pub fn profile(&self) -> Option<(&str, &str)> {
+        self.made.iter().find_map(|made| match made {
+            Made::ActiveProfile { before, set } => Some((set.as_str(), before.as_str())),
+            _ => None,
+        })
+    }
+
+    /// What it has in force and later settings leave alone.
+    pub fn still_in_force(&self, host: &Host, later: &[KeptSetting]) -> Vec<KeptSetting> {
+        let is_later = |number, setting: &Setting| {
+            later.iter().any(|it| it.device.number == number && it.setting == *setting)
+        };
+        let settings = self.application.settings.iter().filter_map(|kept| {
+            let device = kept.device.find_again(host)?;
+            let reads = QueueFolder::of(host, device.number).ok()?.read(&kept.setting).ok()?;
+            let stays = reads == kept.value && !is_later(device.number, &kept.setting);
+            stays.then(|| KeptSetting { device, ..kept.clone() })
+        });
+        settings.collect()
     }
 
     fn read(path: &Path) -> Result<Option<AppliedJournal>> {

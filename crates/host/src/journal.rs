@@ -26,8 +26,9 @@ use units::Nanos;
 pub(crate) const APPLIED: &str = "applied";
 
 /// The version of the lines below. Lines of earlier versions are read, too; a journal of a later one is
-/// not undone by us. Since 2 there is [`Event::Measures`], since 3 [`Event::Applied`].
-pub const VERSION: u32 = 3;
+/// not undone by us. Since 2 there is [`Event::Measures`], since 3 [`Event::Applied`], since 4
+/// [`Made::RuleSetAside`].
+pub const VERSION: u32 = 4;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 //! does what the rule says.
 
 use crate::{
-    Changes, Error, KeyedSettings, Made, QueueFolder, Result, UdevProof,
-    lasting_file::write_whole,
+    Changes, Error, KeyedSettings, Made, Outcome, QueueFolder, Result, UdevProof,
+    lasting_file::{is_as_written, remove_file, write_whole},
     own_group_command,
     tuned::{self, PREFIX},
     udev,
@@ -31,6 +31,28 @@ impl Changes {
                 self.unmake(n)?;
                 Err(error)
             }
+        }
+    }
+
+    /// Takes an earlier rule of ours away, if it is as it was written: the undo of this brings it back.
+    pub fn set_rule_aside(&mut self, path: &Path, text: &str) -> Result<()> {
+        let outcome = match is_as_written(path, text) {
+            None => return Ok(()),
+            Some(false) => Outcome::refused("it was edited since it was written"),
+            Some(true) => {
+                let (path, text) = (path.to_owned(), text.to_owned());
+                self.announce(Made::RuleSetAside { path: path.clone(), text: text.clone() })?;
+                remove_file(self.host(), &path, &text)
+            }
+        };
+        match outcome {
+            Outcome::Done | Outcome::AlreadyRight => Ok(()),
+            Outcome::Refused { why } | Outcome::Failed { why } => Err(Error::Unsupported {
+                what: format!("taking away the earlier rule {}", path.display()),
+                why,
+                next: "spindle undo takes back what is applied; then apply without --replace"
+                    .to_owned(),
+            }),
         }
     }
 

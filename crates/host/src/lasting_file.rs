@@ -40,12 +40,12 @@ pub fn is_as_written(path: &Path, text: &str) -> Option<bool> {
 pub(crate) fn remove_file(host: &Host, path: &Path, text: &str) -> Outcome {
     let draft = draft_of(path);
     if let Err(error) = fs::remove_file(&draft)
-        && error.kind() != io::ErrorKind::NotFound
+        && !is_gone(&error)
     {
         return Outcome::failed(format!("cannot delete {}: {error}", draft.display()));
     }
     let outcome = match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::AlreadyRight,
+        Err(error) if is_gone(&error) => Outcome::AlreadyRight,
         Err(error) => Outcome::failed(format!("cannot read it: {error}")),
         Ok(now) if now != text => {
             Outcome::refused("it was edited since it was written: remove it yourself")
@@ -60,16 +60,44 @@ pub(crate) fn remove_file(host: &Host, path: &Path, text: &str) -> Outcome {
         // The profile's own folder; one that holds something else stays.
         let _ = fs::remove_dir(folder);
     }
-    let is_rule = path.extension().is_some_and(|it| it == "rules");
-    let gone = matches!(outcome, Outcome::Done | Outcome::AlreadyRight);
-    if is_rule && gone && udev::missing(host).is_none() {
-        udev::reload();
-        // What the rule may still set must be set before it is put back.
-        if let Err(error) = udev::settle() {
-            return Outcome::failed(error.to_string());
-        }
+    match outcome.is_right() && is_rule(path) {
+        true => heeded_by_udev(host, outcome),
+        false => outcome,
     }
-    outcome
+}
+
+/// Whether there is no such file, nor ever was where its folder is none.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether a configuration file is a rule of udev.
+pub(crate) fn is_rule(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "rules")
+}
+
+/// Once udev knows of a changed rule: what the rule may still set must be set before it is put back.
+fn heeded_by_udev(host: &Host, outcome: Outcome) -> Outcome {
+    if udev::missing(host).is_some() {
+        return outcome;
+    }
+    udev::reload();
+    match udev::settle() {
+        Ok(()) => outcome,
+        Err(error) => Outcome::failed(error.to_string()),
+    }
+}
+
+/// Writes a rule again that was taken away for a later one.
+pub(crate) fn bring_back(host: &Host, path: &Path, text: &str) -> Outcome {
+    match is_as_written(path, text) {
+        Some(true) => Outcome::AlreadyRight,
+        Some(false) => Outcome::refused("another file has its name now: look at it yourself"),
+        None => match write_whole(path, text) {
+            Ok(()) => heeded_by_udev(host, Outcome::Done),
+            Err(error) => Outcome::failed(error.to_string()),
+        },
+    }
 }
 
 /// Makes tuned use the profile that it had, if it still uses ours.

@@ -117,6 +117,13 @@ pub enum Made {
         /// What we wrote: another text is somebody else's.
         text: String,
     },
+    /// A udev rule of ours was taken away, because a later one is in its place.
+    RuleSetAside {
+        /// Where it was.
+        path: PathBuf,
+        /// What it was.
+        text: String,
+    },
     /// tuned was made to use another profile.
     ActiveProfile {
         /// The profile that it used.
@@ -153,6 +160,7 @@ impl Made {
                 format!("parameter {} ({set}, was {before})", path.display())
             }
             Made::LastingFile { path, .. } => format!("file {}", path.display()),
+            Made::RuleSetAside { path, .. } => format!("earlier file {}", path.display()),
             Made::ActiveProfile { before, set } => format!("tuned profile {set} (was {before})"),
             Made::Reversal(waiting) => waiting.title(),
         }
@@ -165,6 +173,7 @@ impl Made {
             Made::File { .. }
                 | Made::Folder { .. }
                 | Made::LastingFile { .. }
+                | Made::RuleSetAside { .. }
                 | Made::ActiveProfile { .. }
         )
     }
@@ -204,6 +213,7 @@ impl Made {
             Made::TraceInstance { name } => trace_folder::remove_instance(host, name),
             Made::Parameter { path, before, set } => parameter_value::put_back(path, before, set),
             Made::LastingFile { path, text } => lasting_file::remove_file(host, path, text),
+            Made::RuleSetAside { path, text } => lasting_file::bring_back(host, path, text),
             Made::ActiveProfile { before, set } => lasting_file::restore_profile(host, before, set),
             Made::Reversal(waiting) => waiting.end(host),
         }

@@ -28,15 +28,18 @@ pub fn active_profile(host: &Host) -> Option<String> {
 }
 
 /// The profile that makes tuned set what it can: scheduler and read-ahead; `None` where tuned does not
-/// run, or has nothing to set.
+/// run, or has nothing to set. Where an earlier profile of ours is active, in whose place it is, it includes what that
+/// one includes: `(ours, included)`.
 pub fn tuned_profile(
     host: &Host,
     about: &str,
     devices: &[KeyedSettings],
     stamp: &str,
+    earlier: Option<(&str, &str)>,
 ) -> Option<TunedProfile> {
     let active = active_profile(host)?;
-    let text = profile_text(about, &active, devices)?;
+    let included = earlier.filter(|(ours, _)| *ours == active).map(|(_, included)| included);
+    let text = profile_text(about, included.unwrap_or(&active), devices)?;
     let name = format!("{PREFIX}{stamp}");
     // Since tuned 2.24 profiles have a folder of their own.
     let profiles = Path::new("/etc/tuned/profiles");

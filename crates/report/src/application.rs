@@ -40,6 +40,10 @@ pub struct ShownApplication {
     pub deviations: Vec<ShownDeviation>,
     /// Until when it must be confirmed, in seconds since 1970; none where it need not be.
     pub confirm_by: Option<i64>,
+    /// The journal's name, for `spindle undo --journal`; none where nothing was set.
+    pub journal: Option<String>,
+    /// The journal of what it is in the place of.
+    pub replaces: Option<String>,
 }
 
 /// What came of applying a run.
@@ -148,6 +152,8 @@ pub struct ShownStatus {
     pub run: String,
     /// What was set.
     pub label: String,
+    /// The journal of the earlier one in whose place it is; that one is not listed.
+    pub replaces: Option<String>,
     /// When, in seconds since 1970.
     pub applied_at: i64,
     /// When the run measured.
@@ -204,6 +210,12 @@ pub fn status(all: &[ShownStatus], now: i64, width: usize) -> String {
                 words::date(status.measured_at)
             ),
         );
+        line(2, &format!("its journal is {}", status.name));
+        if status.replaces.is_some() {
+            let text =
+                format!("spindle undo --journal {} brings back the one before it", status.name);
+            line(2, &text);
+        }
         if let Some(by) = status.confirm_by {
             let left = match by > now {
                 true => format!("is taken back in {} unless confirmed", age(by - now)),

@@ -1,6 +1,7 @@
 //! `spindle apply`.
 
 mod lasting;
+mod replace;
 mod watch;
 
 use super::recommend::WishFlags;
@@ -14,6 +15,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use host::{Application, Changes, Host, KeptSetting, KeyedSettings};
 use record::{Run, Store};
+use replace::Earlier;
 use report::{ApplicationOutcome, EmitFormat, ShownApplication, ShownChange, ShownDeviation};
 use runner::{Deviation, Intended};
 use std::{
@@ -45,9 +47,14 @@ pub struct ApplyArgs {
     #[arg(long = "for", value_name = "TIME", help_heading = "How")]
     for_time: Option<Nanos>,
     /// Keep what was applied with --for
-    #[arg(long, conflicts_with_all = ["run", "dry_run", "persist", "for_time", "emit", "json"])]
+    #[arg(long, conflicts_with_all = ["run", "dry_run", "persist", "for_time", "replace", "emit", "json"])]
     #[arg(help_heading = "How")]
     confirm: bool,
+    /// Put it in the place of what is applied: one step, back to the earlier settings if it fails. What the
+    /// earlier one set and this one does not name stays. `spindle undo --journal NAME` takes this one back,
+    /// `spindle undo` both
+    #[arg(long, help_heading = "How")]
+    replace: bool,
     /// Make it outlive a reboot: with a udev rule that knows the device by its world-wide name or
     /// serial number, and a tuned profile that includes the active one where tuned runs
     #[arg(long, conflicts_with_all = ["for_time", "dry_run"], help_heading = "How")]
@@ -107,6 +114,8 @@ impl ApplyArgs {
                 other_owners: Vec::new(),
                 deviations: Vec::new(),
                 confirm_by: None,
+                journal: None,
+                replaces: None,
             });
         };
         let host = Host::here();
@@ -126,8 +135,10 @@ impl ApplyArgs {
         }
         let stop = interrupt::flag()?;
         settle_pending(&stop)?;
-        refuse_second()?;
-        let about = Subject { host: &host, run: &run, cell, file: &file, intended: &intended };
+        let earlier = Earlier::find(&host, self.replace, self.persist, &intended)?;
+        let earlier = earlier.as_ref();
+        let about =
+            Subject { host: &host, run: &run, cell, file: &file, intended: &intended, earlier };
         self.make(&about, shown, &stop)
     }
 
@@ -184,6 +195,8 @@ impl ApplyArgs {
             other_owners,
             deviations: Vec::new(),
             confirm_by: None,
+            journal: None,
+            replaces: None,
         })
     }
 
@@ -241,17 +254,18 @@ impl ApplyArgs {
         mut shown: ShownApplication,
         stop: &AtomicBool,
     ) -> anyhow::Result<Exit> {
-        let Subject { host, run, cell, file, intended } = *about;
+        let Subject { host, run, cell, file, intended, earlier } = *about;
         // What no rule can be written for is known before anything is set.
         let keys = self.persist.then(|| lasting::keyed(host, intended, None)).transpose()?;
         let command = std::env::args().collect::<Vec<_>>().join(" ");
         let mut changes = Changes::begin(host, &command)?;
-        let kept = intended.apply(&mut changes, &run.plan.cells[cell])?;
+        let mut kept = intended.apply(&mut changes, &run.plan.cells[cell])?;
+        kept.extend(earlier.map(|it| it.stays(host, &kept)).unwrap_or_default());
         let mut notes = Vec::new();
         if keys.is_some() {
             let keyed = lasting::keyed(host, intended, Some(&kept))?;
-            let about = self::about(run);
-            notes = lasting::persist(&mut changes, &self.rules_folder, &about, &keyed)?;
+            let words = self::about(run);
+            notes = lasting::persist(&mut changes, &self.rules_folder, &words, &keyed, earlier)?;
         }
         let confirm_by = self.reverse_later(&mut changes)?;
         if let Some(drift) = changes.verify().first() {
@@ -277,9 +291,13 @@ impl ApplyArgs {
             run_file: std::path::absolute(file)?,
             settings: kept,
             confirm_by,
+            replaces: earlier.map(Earlier::name),
         };
+        shown.replaces = application.replaces.clone();
         let journal = changes.keep(application)?;
-        self.tell(about, &notes, confirm_by)?;
+        let name = journal.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        self.tell(about, &notes, confirm_by, &name)?;
+        shown.journal = Some(name);
         shown.outcome = ApplicationOutcome::Applied;
         shown.confirm_by = confirm_by;
         shown.deviations = intended.deviations(host).into_iter().map(deviation).collect();
@@ -305,6 +323,7 @@ impl ApplyArgs {
         about: &Subject,
         notes: &[String],
         confirm_by: Option<i64>,
+        journal: &str,
     ) -> anyhow::Result<()> {
         let line = |text: &str| match self.json {
             true => self.line(text),
@@ -317,9 +336,16 @@ impl ApplyArgs {
                 it.device, it.setting, it.reads, it.measured
             ))?;
         }
+        if let Some(earlier) = about.earlier {
+            line(&format!(
+                "It is in the place of {}, which is in force again after: spindle undo --journal {journal}",
+                earlier.label()
+            ))?;
+        }
         for note in notes {
             line(note)?;
         }
+        line(&format!("Its journal is {journal}."))?;
         match (confirm_by, self.persist) {
             (Some(_), _) => line(&format!(
                 "It is taken back in {} unless you run: spindle apply --confirm",
@@ -344,6 +370,7 @@ struct Subject<'a> {
     cell: usize,
     file: &'a Path,
     intended: &'a Intended,
+    earlier: Option<&'a Earlier>,
 }
 
 /// What a cell sets, in words.
@@ -378,17 +405,8 @@ fn about(run: &Run) -> String {
     format!("made by Spindle from run {}; `spindle undo` takes it back", run.name)
 }
 
-/// Only one recommendation is in force at a time: a second would have the first for its baseline.
-fn refuse_second() -> anyhow::Result<()> {
-    let applied = host::applied(&host::state_folder()?)?;
-    match applied.first() {
-        Some(first) => Err(Usage(format!(
-            "{} from run {} is applied already; `spindle undo` takes it back first",
-            first.application.label, first.application.run
-        ))
-        .into()),
-        None => Ok(()),
-    }
+fn usage(text: String) -> anyhow::Error {
+    Usage(text).into()
 }
 
 /// Keeps what waits to be confirmed.

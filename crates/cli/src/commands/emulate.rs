@@ -112,8 +112,8 @@ impl EmulateArgs {
         // What was made before an error goes with `changes`.
         let mut emulation = Emulation::start(&mut changes, &self.wanted()?).map_err(explain)?;
         let record = Record::of(&emulation, self.data.as_deref());
-        let told = record.write().and_then(|()| say::line(&emulation.node.display().to_string()));
-        let watched = told.and_then(|()| {
+        let shown = record.write().and_then(|()| say::line(&emulation.node.display().to_string()));
+        let watched = shown.and_then(|()| {
             say::aside(&introduction(&emulation));
             watch(&mut emulation, &stop)
         });

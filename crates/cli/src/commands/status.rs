@@ -24,7 +24,8 @@ impl StatusArgs {
     pub fn run(self) -> anyhow::Result<Exit> {
         let host = Host::here();
         let applied = host::applied(&host::state_folder()?)?;
-        let all: Vec<ShownStatus> = applied.iter().map(|it| shown(&host, it)).collect();
+        let in_force = applied.iter().filter(|it| it.replaced_by(&applied).is_none());
+        let all: Vec<ShownStatus> = in_force.map(|it| shown(&host, it)).collect();
         if self.json {
             say::json(&all)?;
         } else if self.prometheus {
@@ -53,6 +54,7 @@ fn shown(host: &Host, applied: &AppliedJournal) -> ShownStatus {
         name: applied.name(),
         run: application.run.clone(),
         label: application.label.clone(),
+        replaces: application.replaces.clone(),
         applied_at: application.applied_at,
         measured_at: application.measured_at,
         confirm_by: application.confirm_by.filter(|_| !applied.confirmed),

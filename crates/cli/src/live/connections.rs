@@ -1,5 +1,6 @@
-//! The clients of a page. Any of them may be somebody who wants to hurt: it has one connection of a few, a request of a
-//! few kilobytes, and little time for each step. One thread, which waits for all of them at once.
+//! The clients of a page. Any of them may be somebody who wants to hurt: it has one connection of a
+//! few, a request of a few kilobytes, and little time for each step. One thread, which waits for
+//! all of them at once.
 
 use super::{
     pages::{Answer, Pages, Reply, Status, Waiting, words},
@@ -28,7 +29,8 @@ const TAKE_WITHIN: Duration = Duration::from_secs(10);
 const WRITE_WITHIN: Duration = Duration::from_secs(120);
 /// How often the run file is looked at for those who wait.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// So many connections are taken in a span, and no more before the next: a flood of them takes no processor's time.
+/// So many connections are taken in a span, and no more before the next: a flood of them takes no
+/// processor's time.
 const ACCEPTED_IN_SPAN: usize = 8;
 const SPAN: Duration = Duration::from_millis(50);
 /// Where the kernel has no descriptor for a connection, it says so until there is one.
@@ -88,7 +90,7 @@ impl Connections {
         self.all.retain(|it| matches!(it.state, State::Writing { .. }));
         while !self.all.is_empty() && Instant::now() < until {
             let ready = self.wait(None::<&TcpStream>, Some(until))?;
-            self.go_on(&ready.connections);
+            self.advance(&ready.connections);
         }
         Ok(())
     }
@@ -99,7 +101,7 @@ impl Connections {
         if ready.end {
             return Ok(true);
         }
-        self.go_on(&ready.connections);
+        self.advance(&ready.connections);
         if ready.listener {
             self.accept();
         }
@@ -137,13 +139,13 @@ impl Connections {
     }
 
     /// Reads and writes where that is possible, and closes what is over or too slow.
-    fn go_on(&mut self, ready: &[bool]) {
+    fn advance(&mut self, ready: &[bool]) {
         let now = Instant::now();
         let pages = &mut self.pages;
         let mut ready = ready.iter();
         self.all.retain_mut(|it| {
             let ready = ready.next().copied().unwrap_or_default();
-            let stays = !ready || it.go_on(pages);
+            let stays = !ready || it.advance(pages);
             stays && now < it.deadline
         });
     }
@@ -168,8 +170,8 @@ impl Connections {
         self.accepts_at = self.span.0 + SPAN;
     }
 
-    /// A client who has asked already, as one does who means it, is answered at once. Else it takes the place of
-    /// whoever has been silent for longest, where all are taken.
+    /// A client who has asked already, as one does who means it, is answered at once. Else it takes
+    /// the place of the one that has been silent for longest, where all are taken.
     fn take(&mut self, stream: TcpStream) {
         if stream.set_nonblocking(true).is_err() {
             return;
@@ -179,7 +181,7 @@ impl Connections {
             state: State::Reading(Vec::new()),
             deadline: Instant::now() + READ_WITHIN,
         };
-        if !new.go_on(&mut self.pages) {
+        if !new.advance(&mut self.pages) {
             return;
         }
         if self.all.len() >= CONNECTIONS {
@@ -200,8 +202,8 @@ impl Connections {
         if waiting.is_empty() {
             return;
         }
-        let mut told = self.pages.newer(&waiting, end).into_iter();
-        self.all.retain_mut(|it| match it.waiting().and_then(|_| told.next()).flatten() {
+        let mut answers = self.pages.newer(&waiting, end).into_iter();
+        self.all.retain_mut(|it| match it.waiting().and_then(|_| answers.next()).flatten() {
             Some(answer) => it.begin_to_write(answer),
             None => true,
         });
@@ -230,7 +232,7 @@ impl Connection {
     }
 
     /// Does what can be done without waiting; false when it is over.
-    fn go_on(&mut self, pages: &mut Pages) -> bool {
+    fn advance(&mut self, pages: &mut Pages) -> bool {
         match &mut self.state {
             State::Reading(_) => self.read(pages),
             // Who waits has nothing more to say: it has gone, or is none of ours.
@@ -288,7 +290,7 @@ impl Connection {
                 Err(_) => return false,
             }
         }
-        // Whoever has gone needs no end.
+        // A client that has gone needs no end.
         let _ = self.stream.shutdown(Shutdown::Write);
         false
     }

@@ -12,8 +12,8 @@ use std::{
 
 /// How long a browser's question for newer data stays open.
 const HELD: Duration = Duration::from_secs(20);
-/// Analysing a run and packing it takes processor time from what is measured: after each time, a pause that
-/// is longer by this factor.
+/// Analysing a run and packing it takes processor time from what is measured: after each time, a
+/// pause that is longer by this factor.
 const REST: u32 = 20;
 /// A run of ten thousand trials takes seconds, and a reader should not wait for minutes.
 const MAX_REST: Duration = Duration::from_secs(60);
@@ -109,14 +109,14 @@ impl Pages {
                     Ok(()) => self.timed(page),
                     Err(error) => Err(error.into()),
                 };
-                Reply::Now(told(html, "text/html; charset=utf-8"))
+                Reply::Now(answered(html, "text/html; charset=utf-8"))
             }
             _ => Reply::Now(words(Status::NotFound, "not found")),
         }
     }
 
-    /// For each of those who wait: what there is for them, if there is something newer, or if they have waited for
-    /// long. At the `end` nobody is spared the work.
+    /// For each of those who wait: what there is for them, if there is something newer, or if they
+    /// have waited for long. At the `end` nobody is spared the work.
     pub fn newer(&mut self, waiting: &[Waiting], end: bool) -> Vec<Option<Answer>> {
         let rested = end || Instant::now() >= self.rests_until;
         let read = if rested { self.following.read_on() } else { Ok(()) };
@@ -129,7 +129,7 @@ impl Pages {
             Ok(()) if ready.contains(&true) => self.timed(packed),
             Ok(()) => Ok(String::new()),
         };
-        let data = told(data, "text/plain; charset=utf-8");
+        let data = answered(data, "text/plain; charset=utf-8");
         let nothing = words(Status::Found, "");
         let each = waiting.iter().zip(ready).map(|(it, ready)| match ready || unread {
             true => Some(Rc::clone(&data)),
@@ -147,7 +147,7 @@ impl Pages {
     }
 }
 
-fn told(text: anyhow::Result<String>, kind: &str) -> Answer {
+fn answered(text: anyhow::Result<String>, kind: &str) -> Answer {
     match text {
         Ok(text) => answer(Status::Found, kind, &text),
         Err(error) => words(Status::Unreadable, &format!("the run cannot be read now: {error:#}")),

@@ -50,8 +50,8 @@ pub fn parse(bytes: &[u8]) -> Parsed {
 }
 
 impl Request {
-    /// What it asks for below the word; `None` unless it has the word, is for this address, and comes from no other
-    /// page.
+    /// What it asks for below the word; `None` unless it has the word, is for this address, and
+    /// comes from no other page.
     pub fn below(&self, token: &str, port: u16) -> Option<&str> {
         let own = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         let host = self.host.as_ref().is_some_and(|host| own.contains(host));

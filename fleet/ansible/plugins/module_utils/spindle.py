@@ -23,8 +23,9 @@ class Spindle(object):
         state = module.params.get("state_folder")
         self.environment = {"SPINDLE_STATE": state} if state else {}
 
-    def run(self, words, accepted=(DONE,)):
-        """What the program prints; its exit code has to be one of those accepted."""
+    def run(self, words, accepted=(DONE,), told=None):
+        """What the program prints; its exit code has to be one of those accepted. What I(told) makes of the output is
+        returned with a failure."""
         command = [self.module.params["program"]] + words
         code, out, err = self.module.run_command(
             command, environ_update=self.environment
@@ -35,20 +36,25 @@ class Spindle(object):
                 rc=code,
                 stdout=out,
                 stderr=err,
+                **(told(out) if told else {})
             )
         return code, out, err
 
-    def read(self, words, accepted=(DONE,)):
-        """The same as JSON."""
-        code, out, err = self.run(words + ["--json"], accepted)
+    def read(self, words, accepted=(DONE,), made=None):
+        """The same as JSON. What was I(made) before is returned with a failure."""
+        made = made or {}
+        code, out, err = self.run(words + ["--json"], accepted, lambda out: made)
         try:
             return code, json.loads(out)
         except ValueError as error:
             self.module.fail_json(
-                msg="spindle %s printed no JSON: %s" % (words[0], error), stdout=out, stderr=err
+                msg="spindle %s printed no JSON: %s" % (words[0], error),
+                stdout=out,
+                stderr=err,
+                **made
             )
 
-    def applied(self):
+    def applied(self, made=None):
         """What is applied, and whether all of it is in force."""
-        code, applied = self.read(["status"], (DONE, MISSED))
+        code, applied = self.read(["status"], (DONE, MISSED), made)
         return applied, code == DONE

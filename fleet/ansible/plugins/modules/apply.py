@@ -34,6 +34,10 @@ options:
     description: Make it outlive a reboot. Cannot be had with I(confirm_within).
     type: bool
     default: false
+  replace:
+    description: Put it in the place of what another run set. Without this the task fails where something is applied.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - spindle.fleet.program
 author:
@@ -55,8 +59,13 @@ applied:
   returned: always
   type: list
   elements: dict
+journal:
+  description: The journal of what this task set, for M(spindle.fleet.undo); also where the task failed after it was set.
+  returned: when this task set something
+  type: str
 """
 
+import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
@@ -86,6 +95,15 @@ def words(params):
     return flags
 
 
+def journal(out):
+    """The name of the journal in what the program printed, if it set anything."""
+    try:
+        name = json.loads(out).get("journal")
+    except (ValueError, AttributeError):
+        name = None
+    return dict(journal=name) if name else {}
+
+
 def main():
     """Entry."""
     arguments = dict(
@@ -95,6 +113,7 @@ def main():
         anyway=dict(type="bool", default=False),
         confirm_within=dict(type="str"),
         persist=dict(type="bool", default=False),
+        replace=dict(type="bool", default=False),
     )
     arguments.update(ARGUMENTS)
     module = AnsibleModule(
@@ -124,9 +143,12 @@ def main():
         flags += ["--for", module.params["confirm_within"]]
     if module.params["persist"]:
         flags.append("--persist")
-    spindle.run(["apply"] + words(module.params) + flags)
-    applied = spindle.applied()[0]
-    module.exit_json(changed=bool(applied), applied=applied, diff=difference)
+    if module.params["replace"]:
+        flags.append("--replace")
+    out = spindle.run(["apply", "--json"] + words(module.params) + flags, told=journal)[1]
+    made = journal(out)
+    applied = spindle.applied(made)[0]
+    module.exit_json(changed=bool(made), applied=applied, diff=difference, **made)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! Making what is applied outlive a reboot.
 
-use super::settings_of;
+use super::{replace::Earlier, settings_of};
 use anyhow::Context;
 use host::{Changes, DeviceKey, Host, Identity, KeptSetting, KeyedSettings};
 use runner::Intended;
@@ -38,7 +38,11 @@ pub fn persist(
     folder: &Path,
     about: &str,
     keyed: &[KeyedSettings],
+    earlier: Option<&Earlier>,
 ) -> anyhow::Result<Vec<String>> {
+    if let Some(earlier) = earlier {
+        earlier.set_rules_aside(changes)?;
+    }
     let host = changes.host().clone();
     let stamp = changes.journal().file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let path = host::rule_path(folder, &device_names(keyed), &stamp);
@@ -51,7 +55,8 @@ pub fn persist(
         }
         None => notes.push("Not checked: there is no `udevadm verify` here.".to_owned()),
     }
-    if let Some(profile) = host::tuned_profile(&host, about, keyed, &stamp) {
+    let profile = earlier.and_then(Earlier::profile);
+    if let Some(profile) = host::tuned_profile(&host, about, keyed, &stamp, profile) {
         changes.lasting_file(&profile.path, &profile.text)?;
         changes.switch_tuned(&profile.active, &profile.name)?;
         notes.push(format!(

@@ -326,7 +326,15 @@ fn intended_device(
         // The tunables of the one go with it.
         then.retain(|setting, _| !matches!(setting, Setting::Tunable(_)));
     }
-    then.extend(measured.clone());
+    // What the kernel gives with what is changed; where the rest is another than in the trials, it stays so.
+    let changed: Vec<&Setting> =
+        named.iter().filter(|(it, value)| now.get(it) != Some(*value)).map(|(it, _)| it).collect();
+    let follows = |setting: &Setting| {
+        // A tunable of another scheduler than the trials' does not come along.
+        (other_scheduler || now.contains_key(setting))
+            && changed.iter().any(|it| setting.is_moved_by(it))
+    };
+    then.extend(measured.clone().into_iter().filter(|(setting, _)| follows(setting)));
     then.extend(named.clone());
     let changes = then
         .iter()
