@@ -55,9 +55,25 @@ fn per(amount: f64, of: f64) -> f64 {
     if of > 0.0 { amount / of } else { 0.0 }
 }
 
-/// Growth of a counter; one that was reset (the device was replaced) counts from zero.
+/// What a counter of 32 bits counts before it begins again.
+const WRAP: u64 = 1 << 32;
+
+/// Growth of a counter. The kernel shows milliseconds in 32 bits
+/// (Documentation/admin-guide/iostats.rst), and 32-bit kernels everything: one that is lower than before, and
+/// was within 32 bits, has begun again.
 fn grown(before: u64, after: u64) -> f64 {
-    after.checked_sub(before).unwrap_or(after) as f64
+    let growth = match after.checked_sub(before) {
+        Some(growth) => growth,
+        None if before < WRAP => after + WRAP - before,
+        None => after,
+    };
+    growth as f64
+}
+
+/// Growth of what the kernel may also count back, by a little: time of waiting for I/O (proc(5), iowait), and of
+/// processors that were taken away.
+fn ticked(before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64
 }
 
 impl Rates {
@@ -66,14 +82,17 @@ impl Rates {
         let span_s = grown(before.at.0, after.at.0) / 1e9;
         let own = grown(before.own_user.0, after.own_user.0)
             + grown(before.own_system.0, after.own_system.0);
+        let of_each = after.devices.iter().filter_map(|(name, now)| {
+            let (_, then) = before.devices.iter().find(|(its_name, _)| its_name == name)?;
+            Some((name, growth(then, now, span_s)))
+        });
+        let of_each: Vec<_> = of_each.collect();
         let device = match (&before.device, &after.device) {
-            (Some(before), Some(after)) => Some(device_rates(before, after, span_s)),
+            // Each by itself: the sum of two counters does not show that one of them has begun again.
+            _ if !of_each.is_empty() => together(of_each.iter().map(|(_, growth)| growth)),
+            (Some(before), Some(after)) => Some(growth(before, after, span_s)),
             _ => None,
         };
-        let devices = after.devices.iter().filter_map(|(name, now)| {
-            let (_, then) = before.devices.iter().find(|(its_name, _)| its_name == name)?;
-            Some((name.clone(), device_rates(then, now, span_s)))
-        });
         let share = |before: u64, after: u64| 100.0 * per(grown(before, after) / 1e9, span_s);
         let pressure = match (&before.pressure, &after.pressure) {
             (Some(before), Some(after)) => Some([
@@ -86,8 +105,8 @@ impl Rates {
         let throttled = before.throttled.zip(after.throttled);
         Rates {
             span_s,
-            device,
-            devices: devices.collect(),
+            device: device.map(|growth| growth.rates()),
+            devices: of_each.iter().map(|(name, it)| ((*name).clone(), it.rates())).collect(),
             cpu: CpuShares::between(&before.cpu, &after.cpu),
             own_cpus: per(own / 1e9, span_s),
             cached_growth: after.memory.cached.0 as f64 - before.memory.cached.0 as f64,
@@ -145,32 +164,62 @@ impl Rates {
     }
 }
 
-/// What a device did in `span_s` seconds.
-fn device_rates(before: &DeviceCounters, after: &DeviceCounters, span_s: f64) -> DeviceRates {
-    let growth = |before: &Requests, after: &Requests| RequestGrowth {
+/// What a device did in `span_s` seconds. Where all that it had counted is less than before, another device has
+/// taken its place, and counts from zero.
+fn growth(before: &DeviceCounters, after: &DeviceCounters, span_s: f64) -> DeviceGrowth {
+    let counted = |it: &DeviceCounters| {
+        [it.reads.completed, it.writes.completed, it.reads.sectors.0, it.writes.sectors.0]
+    };
+    let pairs = counted(before).into_iter().zip(counted(after));
+    let mut counting = pairs.filter(|(before, _)| *before > 0).peekable();
+    let is_another = counting.peek().is_some() && counting.all(|(before, after)| after < before);
+    let nothing = DeviceCounters::default();
+    let before = if is_another { &nothing } else { before };
+    let of = |before: &Requests, after: &Requests| RequestGrowth {
         completed: grown(before.completed, after.completed),
         merged: grown(before.merged, after.merged),
         sectors: grown(before.sectors.0, after.sectors.0),
         time_ms: grown(before.time_ms, after.time_ms),
     };
-    let growth = DeviceGrowth {
+    DeviceGrowth {
         span_s,
-        reads: growth(&before.reads, &after.reads),
-        writes: growth(&before.writes, &after.writes),
-        discards: growth(&before.discards, &after.discards),
+        reads: of(&before.reads, &after.reads),
+        writes: of(&before.writes, &after.writes),
+        discards: of(&before.discards, &after.discards),
         flushes: grown(before.flushes, after.flushes),
         flush_ms: grown(before.flush_ms, after.flush_ms),
         busy_ms: grown(before.busy_ms, after.busy_ms),
         queue_ms: grown(before.queue_ms, after.queue_ms),
+    }
+}
+
+/// Several devices as one: what they did adds up; they were busy as long as one of them on average.
+fn together<'a>(all: impl ExactSizeIterator<Item = &'a DeviceGrowth>) -> Option<DeviceGrowth> {
+    let count = all.len() as f64;
+    let add = |sum: RequestGrowth, more: RequestGrowth| RequestGrowth {
+        completed: sum.completed + more.completed,
+        merged: sum.merged + more.merged,
+        sectors: sum.sectors + more.sectors,
+        time_ms: sum.time_ms + more.time_ms,
     };
-    growth.rates()
+    let sum = all.copied().reduce(|sum, more| DeviceGrowth {
+        span_s: sum.span_s,
+        reads: add(sum.reads, more.reads),
+        writes: add(sum.writes, more.writes),
+        discards: add(sum.discards, more.discards),
+        flushes: sum.flushes + more.flushes,
+        flush_ms: sum.flush_ms + more.flush_ms,
+        busy_ms: sum.busy_ms + more.busy_ms,
+        queue_ms: sum.queue_ms + more.queue_ms,
+    })?;
+    Some(DeviceGrowth { busy_ms: sum.busy_ms / count, ..sum })
 }
 
 impl CpuShares {
     /// Where the processors' time went.
     pub fn between(before: &CpuTicks, after: &CpuTicks) -> CpuShares {
-        let total = grown(before.total(), after.total());
-        let share = |before: u64, after: u64| 100.0 * per(grown(before, after), total);
+        let total = ticked(before.total(), after.total());
+        let share = |before: u64, after: u64| 100.0 * per(ticked(before, after), total);
         let system = |ticks: &CpuTicks| ticks.system + ticks.irq + ticks.softirq;
         CpuShares {
             user: share(before.user, after.user),
@@ -247,6 +296,46 @@ mod tests {
         for (index, (is, should)) in expected.into_iter().enumerate() {
             assert!((is - should).abs() < 1e-9, "figure {index}: {is} and not {should}");
         }
+    }
+
+    #[test]
+    fn a_counter_of_32_bits_that_begins_again_has_grown() {
+        let at = |ahead: u64| {
+            let mut sample = sample(10 + ahead, 1);
+            let device = sample.device.as_mut().unwrap();
+            // 49.7 days of milliseconds, and what two seconds add to them.
+            device.reads.time_ms = (WRAP - 500 + 1000 * ahead) % WRAP;
+            device.queue_ms = (WRAP - 100 + 3000 * ahead) % WRAP;
+            device.busy_ms = (WRAP - 1 + 750 * ahead) % WRAP;
+            device.reads.completed += 500 * ahead;
+            sample
+        };
+        let (before, after) = (at(0), at(2));
+        let device = Rates::between(&before, &after).device.unwrap();
+        assert_eq!((device.r_await_ms, device.aqu_sz, device.util_percent), (2.0, 3.0, 75.0));
+        // Of two devices, of which one has begun again.
+        let two = |first: &Counters, other: &Counters| Counters {
+            devices: vec![("a".into(), first.device.unwrap()), ("b".into(), other.device.unwrap())],
+            ..first.clone()
+        };
+        let both = Rates::between(&two(&before, &sample(10, 1)), &two(&after, &sample(12, 1)));
+        let device = both.device.unwrap();
+        assert_eq!((device.r_await_ms, device.aqu_sz, device.util_percent), (2.0, 3.0, 37.5));
+    }
+
+    #[test]
+    fn another_device_in_its_place_counts_from_zero() {
+        let device = Rates::between(&sample(10, 5), &sample(12, 1)).device.unwrap();
+        assert_eq!((device.r_s, device.r_await_ms, device.util_percent), (500.0, 2.0, 75.0));
+    }
+
+    #[test]
+    fn waiting_for_io_that_is_counted_back_is_none() {
+        let (before, mut after) = (sample(10, 5), sample(12, 6));
+        after.cpu.iowait = before.cpu.iowait - 1;
+        let shares = Rates::between(&before, &after).cpu;
+        assert_eq!(shares.iowait, 0.0);
+        assert!(shares.user > 20.0 && shares.idle <= 100.0, "{shares:?}");
     }
 
     #[test]
