@@ -79,6 +79,10 @@ pub fn report_text(report: &UndoReport) -> String {
         let change = if change.is_empty() { String::new() } else { format!(" {change}") };
         line(format!("{what}{change}: {outcome}"));
     }
+    if let Some(host) = &report.other_host {
+        line(format!("it is of host {host}: left alone, run `spindle undo` there"));
+        return text;
+    }
     if report.steps.is_empty() {
         line("it had changed nothing that is known".to_owned());
     }

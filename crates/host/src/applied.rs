@@ -2,7 +2,7 @@
 //! until `spindle undo` takes them back, be it days and reboots later.
 
 use crate::{
-    Application, Error, Event, Host, KeptSetting, Made, PendingJournal, QueueFolder, Reading,
+    Application, Error, Event, Host, HostIdentity, KeptSetting, Made, PendingJournal, QueueFolder, Reading,
     Result, Setting, active_profile,
     error::io_error,
     is_as_written,
@@ -28,6 +28,8 @@ pub struct AppliedJournal {
     pub confirmed: bool,
     /// The boot in which it was applied.
     pub boot_id: String,
+    /// The host on which it was applied, where that is not this one.
+    pub other_host: Option<String>,
     /// Files and the like that were made for it.
     pub made: Vec<Made>,
 }
@@ -174,6 +176,7 @@ impl AppliedJournal {
 
     fn read(path: &Path) -> Result<Option<AppliedJournal>> {
         let reading = read_journal(path)?;
+        let here = HostIdentity::read(&Host::here());
         let of = |event: &Event| match event {
             Event::Applied(application) => Some(application.clone()),
             _ => None,
@@ -191,6 +194,7 @@ impl AppliedJournal {
             path: path.to_owned(),
             confirmed,
             boot_id: reading.started().map(|(_, boot, ..)| boot.to_owned()).unwrap_or_default(),
+            other_host: reading.other_host(&here).map(|host| host.name.clone()),
             made: made.collect(),
             application,
         }))
@@ -224,8 +228,13 @@ fn name_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// All that is applied, the latest first, where the files can be read.
+/// All that is applied on this host, the latest first, where the files can be read.
 pub fn applied(folder: &Path) -> Result<Vec<AppliedJournal>> {
+    Ok(applied_anywhere(folder)?.into_iter().filter(|it| it.other_host.is_none()).collect())
+}
+
+/// All that is applied on this host and on others whose state folder this is, too.
+pub fn applied_anywhere(folder: &Path) -> Result<Vec<AppliedJournal>> {
     let mut found = Vec::new();
     for path in files(folder) {
         found.extend(AppliedJournal::read(&path)?);
@@ -233,11 +242,12 @@ pub fn applied(folder: &Path) -> Result<Vec<AppliedJournal>> {
     Ok(found)
 }
 
-/// Every kept journal, the latest first, taken for an undo, whatever can be read of it.
+/// Every kept journal of this host, the latest first, taken for an undo, whatever can be read of it.
 pub fn take_applied(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut all = Vec::new();
+    let here = HostIdentity::read(&Host::here());
     for path in files(folder) {
-        all.extend(take(&path)?);
+        all.extend(take(&path)?.filter(|it| it.reading.other_host(&here).is_none()));
     }
     latest_first(&mut all);
     Ok(all)

@@ -5,8 +5,12 @@
 //! the disk (fdatasync) before what it announces is done, so a line that is torn off at the end
 //! announces something that was not done.
 
+mod reading;
+
+pub use reading::{Damage, Problem, Reading};
+
 use crate::{
-    Application, DeviceNumber, Error, Host, Identity, Result, Setting, error::io_error,
+    Application, DeviceNumber, Error, Host, HostIdentity, Identity, Result, Setting, error::io_error,
     file_id::FileId, made::Made, process_identity::process_lives,
 };
 use rustix::fs::{FlockOperation, flock};
@@ -27,8 +31,8 @@ pub(crate) const APPLIED: &str = "applied";
 
 /// The version of the lines below. Lines of earlier versions are read, too; a journal of a later one is
 /// not undone by us. Since 2 there is [`Event::Measures`], since 3 [`Event::Applied`], since 4
-/// [`Made::RuleSetAside`].
-pub const VERSION: u32 = 4;
+/// [`Made::RuleSetAside`], since 5 the host.
+pub const VERSION: u32 = 5;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +62,9 @@ pub enum Event {
         /// When, on CLOCK_MONOTONIC, which nobody sets. Journals of version 1 do not say.
         #[serde(default)]
         at: Nanos,
+        /// Of the host. Journals before version 5 do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<HostIdentity>,
     },
     /// Trials run on these devices: until this process ends, no other one may measure them.
     Measures {
@@ -146,6 +153,8 @@ pub(crate) struct Journal {
     path: PathBuf,
     file: File,
     entries: Vec<Entry>,
+    /// Where the whole lines end, if something stands behind them that could not be cut off.
+    torn: Option<u64>,
 }
 
 impl Journal {
@@ -153,10 +162,10 @@ impl Journal {
     pub(crate) fn begin(host: &Host, folder: &Path, command: &str) -> Result<Journal> {
         fs::create_dir_all(folder).map_err(io_error("create", folder))?;
         let pid = std::process::id();
-        let stem = format!("{}-{pid}", unix_ns());
+        let (now, own) = (unix_ns(), HostIdentity::read(host));
         // Locked under another name first: nobody may see it as a journal and not locked.
-        let draft = folder.join(format!("{stem}.draft"));
-        let path = folder.join(format!("{stem}.journal"));
+        let draft = folder.join(format!("{now}-{}-{pid}.draft", own.word()));
+        let path = folder.join(format!("{now}-{pid}.journal"));
         let file = OpenOptions::new()
             .create_new(true)
             .append(true)
@@ -164,11 +173,12 @@ impl Journal {
             .map_err(io_error("create", &draft))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|e| io_error("lock", &draft)(e.into()))?;
-        let mut journal = Journal { path: draft.clone(), file, entries: Vec::new() };
+        let mut journal = Journal { path: draft.clone(), file, entries: Vec::new(), torn: None };
         let boot_id = boot_id(host);
         let command = command.to_owned();
         let at = crate::monotonic_now();
-        journal.append(Event::Started { version: VERSION, boot_id, pid, command, at })?;
+        let host = Some(own);
+        journal.append(Event::Started { version: VERSION, boot_id, pid, command, at, host })?;
         fs::rename(&draft, &path).map_err(io_error("rename", &draft))?;
         sync_folder(folder)?;
         journal.path = path;
@@ -180,22 +190,54 @@ impl Journal {
         let n = self.entries.len() as u64;
         let entry = Entry { n, at_unix_s: unix_ns() / 1_000_000_000, event };
         let line = line_of(&entry).map_err(|e| io_error("write", &self.path)(e.into()))?;
-        self.file.write_all(line.as_bytes()).map_err(io_error("write", &self.path))?;
+        self.cut_torn()?;
+        let whole = self.file.metadata().map_err(io_error("look at", &self.path))?.len();
+        self.file.write_all(line.as_bytes()).map_err(|error| {
+            // A disk that is full may have taken a part of the line, which the next one must not join.
+            self.torn = Some(whole);
+            // Tried again before the next line.
+            let _ = self.cut_torn();
+            io_error("write", &self.path)(error)
+        })?;
         self.file.sync_data().map_err(io_error("sync", &self.path))?;
         self.entries.push(entry);
         Ok(n)
     }
 
+    /// Cuts off a line that was written in part: it announces something that was not done.
+    fn cut_torn(&mut self) -> Result<()> {
+        let Some(whole) = self.torn else { return Ok(()) };
+        self.file.set_len(whole).map_err(io_error("cut", &self.path))?;
+        self.torn = None;
+        Ok(())
+    }
+
     /// Opens a journal that was taken, for more; who took it holds its lock. One that is damaged gets
-    /// no more entries.
+    /// no more entries; of one whose last line was torn off, that is cut away.
     pub(crate) fn reopen(taken: &PendingJournal) -> Result<Journal> {
         let path = taken.path.clone();
-        if let Some(damage) = taken.reading.damage.first() {
-            let text = damage.to_string();
-            return Err(Error::Format { path, text, expected: "a whole journal" });
-        }
         let file = OpenOptions::new().append(true).open(&path).map_err(io_error("open", &path))?;
-        Ok(Journal { path, file, entries: taken.reading.entries.clone() })
+        let entries = taken.reading.entries.clone();
+        let mut journal = Journal { path, file, entries, torn: None };
+        match &taken.reading.damage[..] {
+            [] => {}
+            [Damage { problem: Problem::Torn, .. }] => {
+                let path = &journal.path;
+                let bytes = fs::read(path).map_err(io_error("read", path))?;
+                let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                journal.torn = Some(whole as u64);
+                journal.cut_torn()?;
+            }
+            [damage, ..] => {
+                let text = damage.to_string();
+                return Err(Error::Format {
+                    path: journal.path,
+                    text,
+                    expected: "a whole journal",
+                });
+            }
+        }
+        Ok(journal)
     }
 
     /// Gives the file the name of one whose changes are to stay.
@@ -218,103 +260,6 @@ impl Journal {
     }
 }
 
-/// What could be read of a journal.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
-    /// The entries whose checksum holds, in order.
-    pub entries: Vec<Entry>,
-    /// What is wrong with the rest.
-    pub damage: Vec<Damage>,
-}
-
-/// A part of a journal that cannot be believed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Damage {
-    /// Which line, from 1.
-    pub line: usize,
-    /// How many good entries come before it.
-    pub after_entries: usize,
-    /// What is wrong.
-    pub problem: Problem,
-}
-
-/// How a part is damaged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Problem {
-    /// The last line has no end: a write was interrupted, or the file was cut short.
-    Torn,
-    /// A line's checksum is not that of its text.
-    Garbled,
-    /// Lines are missing before this one, or it is out of order.
-    Gap,
-    /// The file does not begin with a journal's first line.
-    NoStart,
-}
-
-impl std::fmt::Display for Damage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let problem = match self.problem {
-            Problem::Torn => "is cut off: a write was interrupted, or the file was cut short",
-            Problem::Garbled => "is garbled: its checksum does not hold",
-            Problem::Gap => "does not follow the one before: lines are missing",
-            Problem::NoStart => "is not the first line of a journal",
-        };
-        write!(f, "line {} {problem}", self.line)
-    }
-}
-
-impl Reading {
-    /// Reads a journal's bytes, whatever became of them.
-    pub fn of(bytes: &[u8]) -> Reading {
-        let mut reading = Reading::default();
-        let mut expected = 0;
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
-        for (index, line) in &mut lines {
-            let mut damage = |problem, after_entries| {
-                reading.damage.push(Damage { line: index + 1, after_entries, problem });
-            };
-            let whole = line.ends_with(b"\n");
-            let Some(entry) = entry_of(line).filter(|_| whole) else {
-                let problem = if whole { Problem::Garbled } else { Problem::Torn };
-                damage(problem, reading.entries.len());
-                // A garbled line was one entry: the next number is not a gap as well.
-                expected += 1;
-                continue;
-            };
-            if entry.n != expected {
-                damage(Problem::Gap, reading.entries.len());
-            }
-            expected = entry.n + 1;
-            reading.entries.push(entry);
-        }
-        if !matches!(reading.entries.first(), Some(Entry { event: Event::Started { .. }, .. })) {
-            reading
-                .damage
-                .insert(0, Damage { line: 1, after_entries: 0, problem: Problem::NoStart });
-        }
-        reading
-    }
-
-    /// When it was begun, if that was in this boot and it says so.
-    fn begun_in(&self, boot: &str) -> Option<Nanos> {
-        match &self.entries.first()?.event {
-            Event::Started { boot_id, at, .. } if boot_id == boot => Some(*at),
-            _ => None,
-        }
-    }
-
-    /// Its first line: version, boot, process and command.
-    pub fn started(&self) -> Option<(u32, &str, u32, &str)> {
-        match &self.entries.first()?.event {
-            Event::Started { version, boot_id, pid, command, .. } => {
-                Some((*version, boot_id, *pid, command))
-            }
-            _ => None,
-        }
-    }
-}
-
 /// A journal whose process has ended, locked by us.
 #[derive(Debug)]
 pub struct PendingJournal {
@@ -326,13 +271,16 @@ pub struct PendingJournal {
     pub(crate) _lock: File,
 }
 
-/// The journals in `folder` whose processes have ended, in the order in which they must be undone.
+/// The journals in `folder` whose processes have ended, in the order in which they must be undone. Those of
+/// other hosts are not among them: whether their processes have ended cannot be seen from here.
 pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     let mut found = Vec::new();
+    let here = HostIdentity::read(&Host::here());
     for name in crate::tree::names(folder) {
         let path = folder.join(&name);
-        remove_dead_draft(&path);
+        remove_dead_draft(&path, &here);
         if path.extension().is_some_and(|it| it == "journal")
+            && !is_of_other_host(&path, &here)
             && let Some(journal) = take_over(&Host::here(), &path)?
         {
             found.push(journal);
@@ -342,13 +290,23 @@ pub fn pending(folder: &Path) -> Result<Vec<PendingJournal>> {
     Ok(found)
 }
 
+fn is_of_other_host(path: &Path, here: &HostIdentity) -> bool {
+    let reading = File::open(path).and_then(|mut file| read_from_start(&mut file));
+    reading.is_ok_and(|reading| reading.other_host(here).is_some())
+}
+
 /// Removes what a process left that was killed before its journal had a name: nothing was changed yet. One that
-/// lives may have its draft open and not locked yet.
-fn remove_dead_draft(path: &Path) {
+/// lives may have its draft open and not locked yet; of one of another host that is not known.
+fn remove_dead_draft(path: &Path, here: &HostIdentity) {
+    let of_host = |stem: &str| {
+        // Drafts before version 5 have no word for the host.
+        let own = stem.matches('-').count() < 2 || stem.contains(&format!("-{}-", here.word()));
+        own.then(|| stem.rsplit_once('-')?.1.parse().ok()).flatten()
+    };
     let pid = path
         .extension()
         .filter(|ending| *ending == "draft")
-        .and_then(|_| path.file_stem()?.to_str()?.rsplit_once('-')?.1.parse().ok());
+        .and_then(|_| of_host(path.file_stem()?.to_str()?));
     let dead = pid.is_some_and(|pid| crate::process_began(pid).is_none());
     let unlocked = || {
         File::open(path)
@@ -373,6 +331,7 @@ pub fn latest_first(journals: &mut [PendingJournal]) {
 
 /// The journals in `folder` whose processes live, but for `own`: where they are and what they say so far.
 pub(crate) fn living(host: &Host, folder: &Path, own: &Path) -> Vec<Reading> {
+    let here = HostIdentity::read(host);
     let living = |name: String| {
         let path = folder.join(name);
         let other = path.extension().is_some_and(|it| it == "journal") && path != own;
@@ -380,6 +339,10 @@ pub(crate) fn living(host: &Host, folder: &Path, own: &Path) -> Vec<Reading> {
         // Whoever gets the lock meets a journal whose process has ended.
         let ended = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
         let reading = read_from_start(&mut file).ok()?;
+        // Another host's devices are others, whatever their numbers.
+        if reading.other_host(&here).is_some() {
+            return None;
+        }
         let lives = reading.started().is_some_and(|(_, _, pid, _)| process_lives(host, pid));
         (!ended && lives).then_some(reading)
     };
@@ -445,125 +408,5 @@ fn line_of(entry: &Entry) -> serde_json::Result<String> {
     Ok(format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes())))
 }
 
-fn entry_of(line: &[u8]) -> Option<Entry> {
-    let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
-    let (sum, json) = line.split_once(' ')?;
-    (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(json.as_bytes()))
-        .then(|| serde_json::from_str(json).ok())?
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn entries() -> Vec<Entry> {
-        let started = Event::Started {
-            version: VERSION,
-            boot_id: "b".into(),
-            pid: 7,
-            command: "spindle compare".into(),
-            at: Nanos(7),
-        };
-        let gone = |n| Event::Gone { n };
-        [started, gone(1), gone(2), gone(3)]
-            .into_iter()
-            .enumerate()
-            .map(|(n, event)| Entry { n: n as u64, at_unix_s: 1, event })
-            .collect()
-    }
-
-    fn bytes() -> Vec<u8> {
-        entries().iter().flat_map(|entry| line_of(entry).unwrap().into_bytes()).collect()
-    }
-
-    #[test]
-    fn a_dead_process_leaves_no_draft_and_a_living_one_keeps_its_own() {
-        let folder = tempfile::tempdir().unwrap();
-        let draft = |pid: u32| folder.path().join(format!("1-{pid}.draft"));
-        // Beyond the largest process number that Linux gives.
-        let (dead, own) = (draft(4_194_305), draft(std::process::id()));
-        for path in [&dead, &own] {
-            fs::write(path, "").unwrap();
-        }
-        pending(folder.path()).unwrap();
-        assert!(!dead.exists() && own.exists());
-    }
-
-    #[test]
-    fn check_value_of_the_crc() {
-        // The check value that every catalogue of CRCs gives for this one.
-        assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
-    }
-
-    #[test]
-    fn whole_journal_reads_back() {
-        let reading = Reading::of(&bytes());
-        assert_eq!(reading.entries, entries());
-        assert_eq!(reading.damage, []);
-    }
-
-    #[test]
-    fn journals_are_undone_from_the_latest_whatever_the_clock_of_the_day_was() {
-        let boot = boot_id(&Host::here());
-        let journal = |name: &str, boot: &str, at: u64| {
-            let event = Event::Started {
-                version: VERSION,
-                boot_id: boot.to_owned(),
-                pid: 7,
-                command: "spindle compare".into(),
-                at: Nanos::from_secs(at),
-            };
-            let entries = vec![Entry { n: 0, at_unix_s: 1, event }];
-            let reading = Reading { entries, damage: Vec::new() };
-            let _lock = File::open("/dev/null").unwrap();
-            PendingJournal { path: PathBuf::from(name), reading, _lock }
-        };
-        // The second of this boot began after the clock of the day was set back.
-        let mut all = [
-            journal("500-7.journal", &boot, 10),
-            journal("600-7.journal", "another boot", 90),
-            journal("100-7.journal", &boot, 20),
-            journal("700-7.journal", "another boot", 80),
-        ];
-        latest_first(&mut all);
-        let names: Vec<_> = all.iter().map(|it| it.path.to_str().unwrap()).collect();
-        assert_eq!(names, ["100-7.journal", "500-7.journal", "700-7.journal", "600-7.journal"]);
-    }
-
-    #[test]
-    fn missing_lines_are_seen() {
-        let all = bytes();
-        let lines: Vec<&[u8]> = all.split_inclusive(|b| *b == b'\n').collect();
-        let reading = Reading::of(&[lines[0], lines[1], lines[3]].concat());
-        assert_eq!(reading.entries.len(), 3);
-        assert_eq!(reading.damage[0].problem, Problem::Gap);
-        assert_eq!(Reading::of(lines[1]).damage[0].problem, Problem::NoStart);
-        assert_eq!(Reading::of(b"").damage[0].problem, Problem::NoStart);
-    }
-
-    proptest! {
-        #[test]
-        fn a_cut_anywhere_keeps_the_whole_lines(cut in 0usize..400) {
-            let all = bytes();
-            let cut = cut.min(all.len());
-            let reading = Reading::of(&all[..cut]);
-            let whole = all[..cut].iter().filter(|b| **b == b'\n').count();
-            prop_assert_eq!(&reading.entries[..], &entries()[..whole]);
-            let torn = cut > 0 && all[cut - 1] != b'\n';
-            prop_assert_eq!(reading.damage.iter().any(|it| it.problem == Problem::Torn), torn);
-        }
-
-        #[test]
-        fn a_flipped_bit_never_gives_another_entry(at in 0usize..400, bit in 0u8..8) {
-            let mut all = bytes();
-            let at = at % all.len();
-            all[at] ^= 1 << bit;
-            let reading = Reading::of(&all);
-            prop_assert!(!reading.damage.is_empty() || all[at].eq_ignore_ascii_case(&bytes()[at]));
-            for entry in &reading.entries {
-                prop_assert!(entries().contains(entry));
-            }
-        }
-    }
-}
+mod tests;

@@ -28,6 +28,7 @@ mod filesystem;
 mod guard;
 mod health;
 mod held;
+mod host_identity;
 mod identity;
 mod inspect;
 mod inspection;
@@ -78,7 +79,9 @@ mod waiting;
 mod watch;
 
 pub use application::{Application, KeptSetting};
-pub use applied::{AppliedJournal, Standing, StandingOf, StandingState, applied, take_applied};
+pub use applied::{
+    AppliedJournal, Standing, StandingOf, StandingState, applied, applied_anywhere, take_applied,
+};
 pub use atomic_write::{
     AtomicAnswer, AtomicDevice, AtomicSizes, AtomicUnits, AtomicUnsaid, AtomicWrites, NotAtomic,
 };
@@ -101,6 +104,7 @@ pub use filesystem::{FilesystemKind, MountedFilesystem, ScratchDevice, UnknownFi
 pub use guard::{ClearedDevice, Confirmation, Examination, Guard, Objection, clear, examine};
 pub use health::{DriveHealth, Spare, Temperature, Wear};
 pub use held::{HeldEntry, HeldFolder};
+pub use host_identity::HostIdentity;
 pub use identity::Identity;
 pub use inspection::Inspection;
 pub use journal::{
@@ -142,6 +146,6 @@ pub use tuned::{TunedProfile, active_profile, profile_text, tuned_profile};
 pub use ublk_control::{UBLK_TAGS_MAX, UblkOptions, ublk_loadable, ublk_missing};
 pub use ublk_device::UblkDevice;
 pub use udev::{DeviceKey, KeyedSettings, NoKey, UdevProof, udev_rule};
-pub use undo::{Step, UndoReport, undo};
+pub use undo::{Step, UndoReport, of_other_hosts, undo};
 pub use waiting::Waiting;
 pub use watch::{BackgroundWatch, SeenWrite, SettingWrite, Watch, Writer};

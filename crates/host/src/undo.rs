@@ -4,10 +4,10 @@
 //! entries prove, says what it does not know, and leaves that alone.
 
 use crate::{
-    Change, DeviceNumber, Entry, Event, FileId, Host, Identity, Made, Outcome, PendingJournal,
-    Setting, Snapshot,
+    Change, DeviceNumber, Entry, Event, FileId, Host, HostIdentity, Identity, Made, Outcome,
+    PendingJournal, Setting, Snapshot,
     error::{Result, io_error},
-    journal::{Reading, VERSION, boot_id, sync_folder},
+    journal::{APPLIED, Reading, VERSION, boot_id, sync_folder},
     queue_folder::QueueFolder,
 };
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     os::fd::{AsFd, OwnedFd},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -41,18 +41,46 @@ pub struct UndoReport {
     pub steps: Vec<Step>,
     /// What the journal could not say.
     pub unknown: Vec<String>,
+    /// The host that wrote it, where that is another: then nothing was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_host: Option<String>,
     /// Where the journal is kept, when something is left; `None` when it was removed.
     pub kept: Option<PathBuf>,
 }
 
 impl UndoReport {
-    /// Whether everything that is known is as it was, and everything is known.
+    /// Whether everything that is known is as it was, and everything is known. What another host changed is no matter
+    /// of this one.
     pub fn is_complete(&self) -> bool {
+        self.other_host.is_some() || self.is_done()
+    }
+
+    fn is_done(&self) -> bool {
         self.unknown.is_empty() && self.steps.iter().all(|step| step.outcome.is_right())
     }
 }
 
-/// Puts back what a process that has ended had changed, and removes its journal when all is well.
+/// The journals in `folder` that other hosts wrote, which can be undone there alone: what an undo here says of them.
+pub fn of_other_hosts(host: &Host, folder: &Path) -> Vec<UndoReport> {
+    let here = HostIdentity::read(host);
+    let is_journal =
+        |path: &PathBuf| path.extension().is_some_and(|it| it == "journal" || it == APPLIED);
+    let paths = crate::tree::names(folder).into_iter().map(|name| folder.join(name));
+    let of = |path: PathBuf| {
+        let reading = Reading::of(&fs::read(&path).ok()?);
+        Some(UndoReport {
+            command: reading.started().map(|(.., command)| command.to_owned()),
+            other_host: Some(reading.other_host(&here)?.name.clone()),
+            kept: Some(path.clone()),
+            journal: path,
+            ..UndoReport::default()
+        })
+    };
+    paths.filter(is_journal).filter_map(of).collect()
+}
+
+/// Puts back what a process that has ended had changed, and removes its journal when all is well. What another host
+/// changed is left alone.
 ///
 /// A journal with steps that may succeed later stays pending; one with steps that never can, or with
 /// unreadable lines, is kept under the name `….kept` and not offered again.
@@ -63,6 +91,11 @@ pub fn undo(host: &Host, journal: PendingJournal) -> Result<UndoReport> {
         command: reading.started().map(|(.., command)| command.to_owned()),
         ..UndoReport::default()
     };
+    if let Some(other) = reading.other_host(&HostIdentity::read(host)) {
+        report.other_host = Some(other.name.clone());
+        report.kept = Some(journal.path.clone());
+        return Ok(report);
+    }
     report.unknown.extend(reading.damage.iter().map(ToString::to_string));
     match reading.started() {
         Some((version, ..)) if version > VERSION => {

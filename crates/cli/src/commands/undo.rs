@@ -35,6 +35,7 @@ impl UndoArgs {
         for journal in journals {
             reports.push(host::undo(&Host::here(), journal)?);
         }
+        reports.extend(host::of_other_hosts(&Host::here(), &folder));
         if self.json {
             say::json(&reports)?;
         } else if let (Some(name), true) = (&self.journal, reports.is_empty()) {

@@ -12,4 +12,5 @@ mod inspections;
 mod journals;
 mod machine;
 mod settings;
+mod shared_state;
 mod watching;
