@@ -141,6 +141,12 @@ pub enum Caveat {
         /// How many.
         events: u64,
     },
+    /// Filesystems were compared, each in a file that was laid out once for all trials: what the place of a file on
+    /// the disk does cannot be told from what its filesystem does.
+    FilesystemsPlacedOnce {
+        /// How many.
+        filesystems: u32,
+    },
     /// A sentence of a run file older than version 3.
     Recorded {
         /// The sentence.

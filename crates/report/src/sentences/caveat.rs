@@ -64,6 +64,11 @@ pub(crate) fn caveat(caveat: &Caveat) -> String {
         Caveat::TraceLost { events } => {
             format!("the recorder lost {events} events: requests are missing from the trace")
         }
+        Caveat::FilesystemsPlacedOnce { filesystems } => format!(
+            "each of the {filesystems} filesystems is in a file that is laid out once for the whole run: what its \
+             place on the disk does counts as the filesystem's (on a rotating disk the outer tracks are faster); a \
+             second run lays them out anew, and a block device as the target has them all in one place"
+        ),
         Caveat::Recorded { text } => text.clone(),
     }
 }

@@ -314,6 +314,7 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         .collect();
     caveats.extend(target.caveats());
     caveats.extend(target.trace.iter().flat_map(|trace| recorded::caveats(trace, plan)));
+    caveats.extend(placed_once(target, plan));
     let machine = &inspection.machine;
     let surroundings = Surroundings::read(&target.host, &inspection.chain);
     let (boot_id, booted_at) = (surroundings.boot_id.clone(), surroundings.booted_at);
@@ -335,6 +336,15 @@ pub fn environment(target: &RealTarget, plan: &Plan) -> Result<Environment, Worl
         booted_at,
         facts,
         inspection: serde_json::to_value(&inspection).map_err(WorldError::fatal)?,
+    })
+}
+
+/// In a folder each filesystem has a file of its own for the whole run. On a block device they are made one after
+/// another, in the same place.
+fn placed_once(target: &RealTarget, plan: &Plan) -> Option<Caveat> {
+    let filesystems = filesystems(target, plan).len();
+    (target.own_loop && filesystems > 1).then_some(Caveat::FilesystemsPlacedOnce {
+        filesystems: u32::try_from(filesystems).unwrap_or(u32::MAX),
     })
 }
 
