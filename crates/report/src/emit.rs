@@ -71,7 +71,7 @@ fn sysfs(about: &str, devices: &[KeyedSettings]) -> String {
 fn shell(about: &str, devices: &[KeyedSettings]) -> String {
     let mut text = format!("#!/bin/sh\n# {about}\nset -eu\n");
     for KeyedSettings { device, key, settings } in devices {
-        let quoted = key.value.replace('\'', r"'\''");
+        let quoted = quoted(&key.value);
         let _ = write!(
             text,
             "\n# {}\nfound=\nfor disk in /sys/block/*; do\n    value={}\n    [ \"$value\" = '{quoted}' ] || \
@@ -80,6 +80,7 @@ fn shell(about: &str, devices: &[KeyedSettings]) -> String {
             read_key(&key.key)
         );
         for (setting, value) in settings {
+            let value = self::quoted(value);
             let _ = writeln!(text, "    echo '{value}' > \"$disk/queue/{setting}\"");
         }
         let _ = writeln!(
@@ -90,6 +91,11 @@ fn shell(about: &str, devices: &[KeyedSettings]) -> String {
         );
     }
     text
+}
+
+/// Within single quotes, whatever is in it.
+fn quoted(text: &str) -> String {
+    text.replace('\'', r"'\''")
 }
 
 /// What a rule's match compares, as a shell reads it.

@@ -141,6 +141,9 @@ pub enum ApplyError {
         /// Why.
         reason: Refusal,
     },
+    /// It names what is no setting.
+    #[error(transparent)]
+    NoSetting(#[from] host::NotASetting),
     /// The host did not answer.
     #[error(transparent)]
     Host(#[from] host::Error),
@@ -310,10 +313,7 @@ fn intended_device(
         return Err(ApplyError::Refused { device: device.title(), reason });
     }
     let now = folder.read_all();
-    let mut named: BTreeMap<Setting, String> = levels
-        .host_settings()
-        .filter_map(|(factor, Level(value))| Some((settings::setting(factor)?, value.clone())))
-        .collect();
+    let mut named = named_settings(&folder, levels)?;
     let other_scheduler = named.get(&Setting::Scheduler) != now.get(&Setting::Scheduler)
         && levels.level(&Factor::Scheduler).is_some();
     if let Some(wbt) = now.get(&Setting::WbtLatUsec).filter(|_| other_scheduler) {
@@ -347,6 +347,26 @@ fn intended_device(
         })
         .collect();
     Ok(IntendedDevice { device, changes, named, measured })
+}
+
+/// What a cell names, as the kernel would take it: what a run file says is nowhere written as it stands there.
+fn named_settings(
+    folder: &QueueFolder,
+    levels: &Cell,
+) -> Result<BTreeMap<Setting, String>, ApplyError> {
+    let scheduler = levels.level(&Factor::Scheduler).map(|level| level.0.as_str());
+    let mut named = BTreeMap::new();
+    for (factor, Level(value)) in levels.host_settings() {
+        let Some(setting) = settings::setting(factor) else { continue };
+        let setting: Setting = setting.to_string().parse()?;
+        let under = match factor {
+            Factor::Tunable { scheduler, .. } => Some(scheduler.as_str()),
+            _ => scheduler,
+        };
+        let taken = folder.check(&setting, value, under).map_err(host::Error::from)?;
+        named.insert(setting, taken);
+    }
+    Ok(named)
 }
 
 /// The settings that the kernel showed in the last trial of a cell that counts; of what a scheduler
