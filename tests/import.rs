@@ -3,7 +3,7 @@
 use crate::machine::{Ended, Place};
 
 /// Outputs of pgbench under two settings, one run each.
-const TRANSCRIPT: &str = "\
+pub const TRANSCRIPT: &str = "\
 [root@db1 ~]# echo noop > /sys/block/sda/queue/scheduler
 [root@db1 ~]# pgbench -c 8 -T 60 bench
 transaction type: <builtin: TPC-B (sort of)>

@@ -1,6 +1,8 @@
 //! What every execution of a target holds to: memory in proportion to its input, and no hang. Panics are
 //! libFuzzer's own to see.
 
+pub mod run_file;
+
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},

@@ -53,6 +53,8 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<HostRun>> {
     let value: serde_json::Value = serde_json::from_slice(&bytes).with_context(|| {
         format!("{} is neither a run file nor one of merged runs", path.display())
     })?;
+    // Anybody may have made it.
+    let value = record::clean_json(value);
     if value["format"] != FORMAT {
         anyhow::bail!("{} is JSON and not a file that `spindle merge` wrote", path.display());
     }

@@ -3,9 +3,13 @@
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plan::{BudgetClock, Plan};
-use record::{Event, EventKind, Outcome, Trial, TrialId, WorldKind};
+use record::{Event, EventKind, Outcome, StoreWait, Trial, TrialId, Waiting, WorldKind};
 use runner::Watcher;
-use std::{io::IsTerminal, time::Instant};
+use std::{
+    io::IsTerminal,
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
 use units::{Bytes, Nanos};
 use workload::{Live, Phase};
 
@@ -49,6 +53,13 @@ impl Progress {
     /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// What a run file is told to do while others read it: to wait until the user interrupts, and to say so.
+    pub fn waiting(&self, stop: &Arc<AtomicBool>) -> Waiting {
+        let bar = self.bar.clone();
+        let tell = move |wait: &StoreWait| bar.suspend(|| say::note(&report::store_wait(wait)));
+        Waiting { stop: Some(Arc::clone(stop)), tell: Some(Box::new(tell)) }
     }
 
     /// Time left if everything goes as planned, or trials.

@@ -2,8 +2,8 @@
 //! until `spindle undo` takes them back, be it days and reboots later.
 
 use crate::{
-    Application, Error, Event, Host, HostIdentity, KeptSetting, Made, PendingJournal, QueueFolder, Reading,
-    Result, Setting, active_profile,
+    Application, Error, Event, Host, HostIdentity, KeptSetting, Made, PendingJournal, QueueFolder,
+    Reading, Result, Setting, active_profile,
     error::io_error,
     is_as_written,
     journal::{APPLIED, Journal, latest_first},

@@ -10,8 +10,8 @@ mod reading;
 pub use reading::{Damage, Problem, Reading};
 
 use crate::{
-    Application, DeviceNumber, Error, Host, HostIdentity, Identity, Result, Setting, error::io_error,
-    file_id::FileId, made::Made, process_identity::process_lives,
+    Application, DeviceNumber, Error, Host, HostIdentity, Identity, Result, Setting,
+    error::io_error, file_id::FileId, made::Made, process_identity::process_lives,
 };
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};

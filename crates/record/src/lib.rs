@@ -5,8 +5,10 @@
 //! estimate or verdict (those are made afterwards, from what is recorded, by `analysis`), and
 //! anything that prints. Data comes in from `runner`, goes out to `analysis` and `report`.
 
+mod clean;
 mod environment;
 mod event_log;
+mod flaw;
 mod form;
 mod histogram;
 mod imported;
@@ -18,10 +20,12 @@ mod store;
 mod transactions;
 mod warning;
 
+pub use clean::{clean, clean_json};
 pub use environment::{
     Aspect, Caveat, Difference, Environment, EnvironmentChange, Fact, WorldKind,
 };
 pub use event_log::{EventLog, HeadPosition, RequestLife};
+pub use flaw::Flaw;
 pub use histogram::Histogram;
 pub use imported::{
     CacheSign, Doubt, EditSign, Excerpt, Imported, ImportedFigure, ImportedRate, Quantity, Quoted,
@@ -36,7 +40,10 @@ pub use run::{
 };
 pub use session::SessionFactor;
 pub use share::SharePermille;
-pub use store::{Following, Store, StoreError};
+pub use store::{
+    Following, NotRolledBack, Odd, RunHeader, Store, StoreError, StoreWait, WaitTeller, Waiting,
+    WaitsFor,
+};
 pub use transactions::{Check, Queries, TransactionMeasurement, Transactions};
 pub use warning::{
     JobRole, LateCompletions, LateStatistic, MovedSetting, Mover, NotAlternated, VoidReason,

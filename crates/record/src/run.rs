@@ -305,19 +305,6 @@ impl Run {
         self.sessions().pop().unwrap_or_else(|| self.clone())
     }
 
-    /// Trials of all its sessions.
-    pub fn trials_of_all(&self) -> usize {
-        self.trials.len() + self.later.iter().map(|session| session.trials.len()).sum::<usize>()
-    }
-
-    /// Rounds of all its sessions.
-    pub fn rounds_of_all(&self) -> u32 {
-        let rounds = |session: &Session| {
-            session.trials.iter().map(|trial| trial.id.round + 1).max().unwrap_or(0)
-        };
-        self.rounds() + self.later.iter().map(rounds).sum::<u32>()
-    }
-
     /// What its sessions differ in on purpose; `None` where there is one alone.
     pub fn session_factor(&self) -> Option<SessionFactor> {
         self.later.first().map(|session| session.factor)

@@ -2,20 +2,32 @@
 //!
 //! Anybody may open it with sqlite3, pandas or DuckDB: docs/run-file.md has the tables.
 
+mod cut_off;
 mod events;
 mod follow;
+mod guarded;
+mod header;
 mod imports;
 mod json;
+mod open;
 mod read;
+mod schema;
 mod versions;
+mod wait;
 mod write;
 
+pub use cut_off::NotRolledBack;
 pub use follow::Following;
+pub use header::RunHeader;
+pub use schema::Odd;
+pub use wait::{StoreWait, WaitTeller, Waiting, WaitsFor};
 
+use crate::Flaw;
 use std::{
     fs::{File, TryLockError},
     path::{Path, PathBuf},
 };
+use tempfile::TempDir;
 
 /// What is written into `PRAGMA application_id`: "spin" in ASCII.
 const APPLICATION_ID: i32 = 0x7370_696e;
@@ -23,170 +35,18 @@ const APPLICATION_ID: i32 = 0x7370_696e;
 /// The tables' version, in `PRAGMA user_version`.
 const SCHEMA_VERSION: i32 = 5;
 
-/// The tables. Everything that a table is asked about stands in a column; what only travels
-/// (environment, plan) is JSON.
-const SCHEMA: &str = "
-CREATE TABLE run (
-    name TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    environment TEXT NOT NULL,
-    plan TEXT NOT NULL
-);
-CREATE TABLE cell (
-    cell INTEGER PRIMARY KEY,
-    baseline INTEGER REFERENCES cell(cell),
-    label TEXT NOT NULL
-);
-CREATE TABLE cell_level (
-    cell INTEGER NOT NULL REFERENCES cell(cell),
-    factor TEXT NOT NULL,
-    level TEXT NOT NULL,
-    PRIMARY KEY (cell, factor)
-);
-CREATE TABLE trial (
-    trial INTEGER PRIMARY KEY,
-    round INTEGER NOT NULL,
-    cell INTEGER NOT NULL REFERENCES cell(cell),
-    replica INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
-    outcome TEXT NOT NULL CHECK (outcome IN ('valid', 'void', 'failed')),
-    reason TEXT,
-    applied TEXT NOT NULL,
-    span_ns INTEGER,
-    generator_user_ns INTEGER,
-    generator_system_ns INTEGER,
-    generator_threads INTEGER,
-    generator_busiest_permille INTEGER,
-    warnings TEXT,
-    session INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE operation (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    job TEXT NOT NULL CHECK (job IN ('job', 'background')),
-    kind TEXT NOT NULL CHECK (kind IN ('read', 'write', 'sync')),
-    operations INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    service TEXT NOT NULL,
-    response TEXT,
-    PRIMARY KEY (trial, job, kind)
-);
-CREATE TABLE client (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    job TEXT NOT NULL,
-    client INTEGER NOT NULL,
-    operations INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    PRIMARY KEY (trial, job, client)
-);
-CREATE TABLE error (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    job TEXT NOT NULL,
-    error TEXT NOT NULL,
-    operations INTEGER NOT NULL,
-    PRIMARY KEY (trial, job, error)
-);
-CREATE TABLE second (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    at REAL NOT NULL,
-    reads INTEGER NOT NULL,
-    writes INTEGER NOT NULL,
-    bytes INTEGER NOT NULL,
-    p50_ns INTEGER NOT NULL,
-    p99_ns INTEGER NOT NULL,
-    max_ns INTEGER NOT NULL,
-    transactions INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX second_of_trial ON second(trial);
-CREATE TABLE counter (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    at REAL NOT NULL,
-    name TEXT NOT NULL,
-    value REAL NOT NULL
-);
-CREATE INDEX counter_of_trial ON counter(trial);
-CREATE TABLE event (
-    round INTEGER NOT NULL,
-    cell INTEGER,
-    kind TEXT NOT NULL,
-    data TEXT NOT NULL,
-    session INTEGER NOT NULL DEFAULT 0
-);
-";
-
-/// What version 4 added: sessions after the first. A file of an older version lacks this, and the column
-/// `session` of `trial` and `event`.
-const SCHEMA_OF_SESSIONS: &str = "
-CREATE TABLE session (
-    session INTEGER PRIMARY KEY,
-    factor TEXT NOT NULL,
-    started_at INTEGER NOT NULL,
-    server_program TEXT,
-    environment TEXT NOT NULL
-);
-";
-
-/// What version 5 added: what other programs printed of a trial, each figure with its line.
-const SCHEMA_OF_IMPORTS: &str = "
-CREATE TABLE imported (
-    trial INTEGER PRIMARY KEY REFERENCES trial(trial),
-    tool TEXT NOT NULL,
-    file TEXT NOT NULL,
-    first_line INTEGER NOT NULL,
-    last_line INTEGER NOT NULL,
-    rate TEXT,
-    doubts TEXT NOT NULL
-);
-CREATE TABLE imported_figure (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    subject TEXT NOT NULL,
-    quantity TEXT NOT NULL,
-    value REAL NOT NULL,
-    line INTEGER NOT NULL
-);
-CREATE INDEX imported_figure_of_trial ON imported_figure(trial);
-";
-
-/// What version 2 added: databases. A file of version 1 lacks these, and the column `transactions`
-/// of `second`.
-const SCHEMA_OF_DATABASES: &str = "
-CREATE TABLE transaction_type (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    type TEXT NOT NULL,
-    transactions INTEGER NOT NULL,
-    rolled_back INTEGER NOT NULL,
-    service TEXT NOT NULL,
-    response TEXT,
-    PRIMARY KEY (trial, type)
-);
-CREATE TABLE query (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    kind TEXT NOT NULL CHECK (kind IN ('read', 'write', 'other')),
-    queries INTEGER NOT NULL,
-    PRIMARY KEY (trial, kind)
-);
-CREATE TABLE retry (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    reason TEXT NOT NULL,
-    transactions INTEGER NOT NULL,
-    PRIMARY KEY (trial, reason)
-);
-CREATE TABLE database_check (
-    trial INTEGER NOT NULL REFERENCES trial(trial),
-    name TEXT NOT NULL,
-    holds INTEGER NOT NULL,
-    found TEXT NOT NULL
-);
-";
-
 /// An open run file.
 pub struct Store {
     connection: rusqlite::Connection,
+    /// What reading may take.
+    work: guarded::Work,
     path: PathBuf,
     /// Of its tables.
     version: i32,
     /// The session that is written: 0 is the first.
     session: i64,
+    /// The copy that is read in its place, where the file needed a rollback and may not be written.
+    _copy: Option<TempDir>,
     /// Held by the program that writes the file, until it is closed: two programs that resumed the same
     /// run would run the same trials on the same device. Declared last, because closing it before the
     /// connection would end SQLite's own locks.
@@ -221,6 +81,59 @@ pub enum StoreError {
         path: PathBuf,
         /// What was found instead.
         detail: String,
+    },
+    /// There is a file, and nothing in it.
+    #[error(
+        "{path} is empty: the program that began this run was ended before it wrote anything; delete the file"
+    )]
+    Empty {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It has other tables than a run.
+    #[error(
+        "{path} is not as Spindle makes a run file: {odd}; drop what was added (sqlite3 {path}), or do not \
+         trust it"
+    )]
+    Odd {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        odd: Odd,
+    },
+    /// It says what no run can say.
+    #[error("{path} is damaged, or was made by something else: {flaw}")]
+    Unsound {
+        /// Where.
+        path: PathBuf,
+        /// What; not a `source`, because the message has it already.
+        flaw: Flaw,
+    },
+    /// Its last commit was cut off and cannot be rolled back.
+    #[error(
+        "{path}: its last writer was killed within a commit, and that cannot be taken back: {why}; run the \
+         same command as the file's owner, or copy both files to where you may write"
+    )]
+    CutOff {
+        /// Where.
+        path: PathBuf,
+        /// Why not; not a `source`, because the message has it already.
+        why: NotRolledBack,
+    },
+    /// Reading took more than a file of its size can take.
+    #[error(
+        "{path} takes more work to read than a run file of its size can: an index of it is missing or \
+         damaged; do not trust it"
+    )]
+    TooMuchWork {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The user interrupted while it was waited for another program.
+    #[error("{path} is held by another program, and the waiting for it was interrupted")]
+    Held {
+        /// Where.
+        path: PathBuf,
     },
     /// Another version's.
     #[error(
@@ -278,8 +191,10 @@ fn explain(path: &Path, source: rusqlite::Error) -> StoreError {
     match source.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotOurs { path, detail: String::new() },
         Some(ErrorCode::DatabaseCorrupt) => {
-            StoreError::Damaged { path, detail: source.to_string() }
+            StoreError::Damaged { path, detail: crate::clean(source.to_string()) }
         }
+        Some(ErrorCode::OperationInterrupted) => StoreError::TooMuchWork { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Held { path },
         _ => StoreError::Sqlite { path, cause: source },
     }
 }

@@ -80,7 +80,9 @@ pub fn events_terminal(log: &EventLog, label: &str, length: Option<Nanos>, width
         let line: String = line.iter().collect();
         let _ = writeln!(text, "{name} |{}", line.trim_end());
     }
-    let moments = (0..columns).map(|c| (c as i64 * 2 + 1) * window.end_ns / (2 * columns as i64));
+    // In 128 bits: a log says how long it is.
+    let (end, parts) = (i128::from(window.end_ns), 2 * columns as i128);
+    let moments = (0..columns).map(|c| ((c as i128 * 2 + 1) * end / parts) as i64);
     let (waiting, at_device): (Vec<u32>, Vec<u32>) = moments.map(|at| window.queue_at(at)).unzip();
     let _ = writeln!(text, "{:>9} |{}", "waiting", bars(&waiting));
     let _ = writeln!(text, "{:>9} |{}", "at device", bars(&at_device));

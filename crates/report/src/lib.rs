@@ -53,7 +53,7 @@ pub use markdown::markdown;
 pub use ranking::ranking_png;
 pub use recommendation::{recommendation, recommendation_json};
 pub use run_diff::{run_diff, run_diff_json};
-pub use sentences::{atomic_write, classics, event, outcome, presets};
+pub use sentences::{atomic_write, classics, event, outcome, presets, store_wait};
 pub use sync_card::{sync_card, sync_cell, sync_method};
 pub use table::{Align, Table};
 pub use terminal::{plan_text, terminal};

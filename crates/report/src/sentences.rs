@@ -14,6 +14,7 @@ pub(crate) mod preset;
 pub(crate) mod recommendation;
 mod screening;
 mod session;
+mod store_wait;
 mod sync_card;
 mod trouble;
 mod warning;
@@ -31,6 +32,7 @@ pub(crate) use loss::{losses, risks};
 pub use preset::{classics, presets};
 pub(crate) use screening::{not_looked_at, screening};
 pub(crate) use session::{changed_thing, session_caveats, session_floor, session_verdict};
+pub use store_wait::store_wait;
 pub(crate) use sync_card::{
     cache_evidence, durable_by, no_fsync_reason, no_fsync_verdict, power_loss_verdict,
 };

@@ -10,6 +10,7 @@ mod error;
 mod options;
 mod pilot;
 mod rounds;
+mod run_error;
 mod sync_card;
 mod target;
 mod wall_clock;
@@ -18,7 +19,8 @@ mod worlds;
 
 pub use error::{Cause, WorldError, with_sources};
 pub use options::Options;
-pub use rounds::{BaselineFailed, Ending, RunError, run_rounds};
+pub use rounds::{Ending, run_rounds};
+pub use run_error::{BaselineFailed, RunError};
 pub use sync_card::{
     DEFAULT_SYNC_TIME, MAX_SYNC_TIME, MIN_SYNC_TIME, SyncRefusal, SyncStep, sync_card,
 };

@@ -1,7 +1,7 @@
 //! The loop.
 
 use crate::{
-    Measured, Session, TrialTimes, Watcher, World, WorldError,
+    BaselineFailed, Measured, RunError, Session, TrialTimes, Watcher, World, WorldError,
     error::with_sources,
     pilot::{self, Piloted},
     wall_clock::WallClock,
@@ -29,17 +29,6 @@ pub enum Ending {
     Settled,
     /// The user interrupted; what is recorded stays, and can be resumed.
     Interrupted,
-}
-
-/// What ended a run that should have gone on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The world.
-    #[error(transparent)]
-    World(#[from] WorldError),
-    /// The run file.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 /// A trial that does not count is repeated this often in its round.
@@ -78,6 +67,12 @@ pub fn run_rounds(
         }
         Err(error) => (Err(error.into()), Ok(())),
     };
+    let ended = match ended {
+        Err(error) if error.is_given_up() && stop.load(Ordering::Relaxed) => {
+            Ok(Ending::Interrupted)
+        }
+        other => other,
+    };
     let state = match &ended {
         Ok(Ending::Complete | Ending::Settled) => RunState::Done,
         Ok(Ending::Interrupted) | Err(_) => RunState::Interrupted,
@@ -87,10 +82,11 @@ pub fn run_rounds(
     // everything was put back.
     let stated = store.set_state(state);
     match (ended, restored) {
-        (Ok(ending), Ok(())) => {
-            stated?;
-            Ok(ending)
-        }
+        (Ok(ending), Ok(())) => match stated {
+            // A file that does not say how its run ended can be resumed, too.
+            Err(StoreError::Held { .. }) if ending == Ending::Interrupted => Ok(ending),
+            stated => Ok(stated.map(|()| ending)?),
+        },
         (Ok(_), Err(left)) => Err(left.into()),
         (Err(ended), Ok(())) => Err(ended),
         (Err(RunError::World(ended)), Err(left)) => {
@@ -438,26 +434,6 @@ impl Rounds<'_> {
 
     fn event(&mut self, round: u32, kind: EventKind) -> Result<(), RunError> {
         record_event(Event { round, kind }, self.plan, self.run, self.store, self.watcher)
-    }
-}
-
-/// No trial of the baseline counts, so that nothing can be compared with it.
-#[derive(Debug, thiserror::Error)]
-#[error("the baseline failed in {rounds} rounds, so nothing can be compared with it")]
-pub struct BaselineFailed {
-    /// Rounds in which it was tried.
-    pub rounds: u32,
-    /// Why its last trial does not count: `report` has the words.
-    pub last: Outcome,
-}
-
-impl RunError {
-    /// That the baseline never worked, if this is what ended the run.
-    pub fn baseline_failed(&self) -> Option<&BaselineFailed> {
-        match self {
-            RunError::World(WorldError::Fatal(cause)) => cause.downcast_ref(),
-            RunError::World(_) | RunError::Store(_) => None,
-        }
     }
 }
 

@@ -33,7 +33,7 @@ pub use transport::{MeasuredTransport, TransportFigures};
 
 use serde::Serialize;
 use session::Session;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 use subject::Subject;
 
 /// What a validation gave.
@@ -82,7 +82,7 @@ impl Validation {
 /// returns; an interruption is [`ValidateError::Interrupted`].
 pub fn validate(
     settings: &Settings,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     observer: &mut dyn Observer,
 ) -> Result<Validation, ValidateError> {
     let scratch = match &settings.keep {

@@ -2,11 +2,14 @@
 
 use crate::{Settings, Step, ValidateError};
 use plan::{Plan, RawPlan};
-use record::{Run, RunState, Store};
+use record::{Run, RunState, Store, Waiting};
 use runner::{Ending, Options, Target, Watcher, run_rounds};
 use std::{
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -28,7 +31,7 @@ pub trait Observer {
 pub(crate) struct Session<'a> {
     pub settings: &'a Settings,
     folder: PathBuf,
-    stop: &'a AtomicBool,
+    stop: &'a Arc<AtomicBool>,
     observer: &'a mut dyn Observer,
 }
 
@@ -44,7 +47,7 @@ impl<'a> Session<'a> {
     pub fn new(
         settings: &'a Settings,
         folder: PathBuf,
-        stop: &'a AtomicBool,
+        stop: &'a Arc<AtomicBool>,
         observer: &'a mut dyn Observer,
     ) -> Result<Session<'a>, ValidateError> {
         std::fs::create_dir_all(&folder).map_err(|cause| ValidateError::write(&folder, cause))?;
@@ -109,6 +112,7 @@ impl<'a> Session<'a> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started_at = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
         let mut store = Store::create(&self.path(name), name, started_at, &environment, &plan)?;
+        store.set_waiting(Waiting { stop: Some(Arc::clone(self.stop)), tell: None })?;
         let mut run = store.read()?;
         let mut watcher = self.observer.begins(step, &plan);
         let ending = run_rounds(world.as_ref(), &mut run, &mut store, self.stop, watcher.as_mut());

@@ -14,7 +14,7 @@ use crate::{
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use host::{Application, Changes, Host, KeptSetting, KeyedSettings};
-use record::{Run, Store};
+use record::Run;
 use replace::Earlier;
 use report::{ApplicationOutcome, EmitFormat, ShownApplication, ShownChange, ShownDeviation};
 use runner::{Deviation, Intended};
@@ -99,7 +99,7 @@ impl ApplyArgs {
             return confirm();
         }
         let file = runs_folder::find(self.run.as_deref().unwrap_or("last"))?;
-        let (run, _, recommendation) = self.wish.recommend(&Store::open(&file)?.read()?)?;
+        let (run, _, recommendation) = self.wish.recommend(&runs_folder::open(&file)?.read()?)?;
         let Some(cell) = recommendation.cell() else {
             self.line(&format!(
                 "There is nothing to apply: keep what you have. spindle recommend {} says why.",

@@ -12,10 +12,10 @@ use analysis::{
 };
 use anyhow::Context;
 use clap::Args;
-use record::{Run, Store};
+use record::Run;
 use runner::{Ending, Options, Target};
 use std::{
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -49,7 +49,7 @@ impl CheckArgs {
     /// Runs the trials that could prove findings wrong, and says what became of each.
     pub fn run(self) -> anyhow::Result<Exit> {
         let stop = interrupt::flag()?;
-        let run = Store::open(&runs_folder::find(&self.run)?)?.read()?.last_session();
+        let run = runs_folder::open(&runs_folder::find(&self.run)?)?.read()?.last_session();
         let wanted = self.wanted(&run)?;
         if !self.dry_run {
             settle_pending(&stop)?;
@@ -106,7 +106,7 @@ impl CheckArgs {
         run: &Run,
         finding: &Finding,
         check: CheckPlan,
-        stop: &AtomicBool,
+        stop: &Arc<AtomicBool>,
     ) -> anyhow::Result<Option<report::Checked>> {
         let options = Options::resuming(&check.plan, self.confirm.clone(), self.use_existing);
         let world = Target::parse(&check.plan.target)?.open(&options)?;
@@ -122,12 +122,12 @@ impl CheckArgs {
         if let Some(refusal) = refused {
             return Ok(Some(report::Checked::NotRun { reason: refusal.to_string() }));
         }
-        let path = runs_folder::new_path(&format!("{}-check-{}", run.name, finding.kind.id()))?;
+        let name = format!("{}-check-{}", run.name, finding.kind.id());
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut store = runs_folder::create(&path, &stem, started_at, &environment, &check.plan)?;
+        let mut store = runs_folder::begin(None, &name, started_at, &environment, &check.plan)?;
         let mut of_check = store.read()?;
         let mut progress = Progress::new(&of_check.plan, world.kind(), 0, self.quiet || self.json);
+        store.set_waiting(progress.waiting(stop))?;
         let ended =
             runner::run_rounds(world.as_ref(), &mut of_check, &mut store, stop, &mut progress);
         progress.finish();
@@ -137,6 +137,10 @@ impl CheckArgs {
         }
         let of_check = store.read()?;
         let outcome: CheckOutcome = check_outcome(finding, &check, &of_check);
-        Ok(Some(report::Checked::Run { outcome, run: Box::new(of_check), file: path }))
+        Ok(Some(report::Checked::Run {
+            outcome,
+            run: Box::new(of_check),
+            file: store.path().to_owned(),
+        }))
     }
 }

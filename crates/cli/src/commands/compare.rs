@@ -2,13 +2,8 @@
 
 use super::plan;
 use crate::{
-    exit::{Exit, Usage},
-    flags::ComparisonFlags,
-    interrupt,
-    live::Live,
-    pending::settle_pending,
-    progress::Progress,
-    runs_folder, say,
+    exit::Exit, flags::ComparisonFlags, interrupt, live::Live, pending::settle_pending,
+    progress::Progress, runs_folder, say,
 };
 use analysis::{Analysis, SessionAnalysis};
 use anyhow::Context;
@@ -17,6 +12,7 @@ use record::{Run, Store};
 use runner::{Ending, World};
 use std::{
     path::{Path, PathBuf},
+    sync::{Arc, atomic::AtomicBool},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -70,13 +66,11 @@ impl CompareArgs {
             say::aside(&plan::text(&plan, world.as_ref()));
         }
         let started_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
-        let path = match &self.file {
-            Some(path) => path.clone(),
-            None => runs_folder::new_path(&report::run_name(started_at, &plan.target))?,
-        };
         let environment = world.describe(&plan)?;
-        let name = run_name(&path)?;
-        let mut store = runs_folder::create(&path, &name, started_at, &environment, &plan)?;
+        let name = report::run_name(started_at, &plan.target);
+        let file = self.file.as_deref();
+        let mut store = runs_folder::begin(file, &name, started_at, &environment, &plan)?;
+        let path = store.path().to_owned();
         let run = store.read()?;
         let live = self.live.then(|| live_page(&path)).flatten();
         let ended = execute(world.as_ref(), run, &mut store, &stop, &self.output);
@@ -107,24 +101,17 @@ fn remove_if_empty(ended: anyhow::Result<Exit>, path: &Path) -> anyhow::Result<E
     ended
 }
 
-/// The run file's name without folder and ending.
-fn run_name(path: &Path) -> anyhow::Result<String> {
-    let stem = path
-        .file_stem()
-        .ok_or_else(|| Usage(format!("{} does not name a file", path.display())))?;
-    Ok(stem.to_string_lossy().into_owned())
-}
-
 /// Runs what is left of a run and reports it.
 pub fn execute(
     world: &dyn World,
     mut run: Run,
     store: &mut Store,
-    stop: &std::sync::atomic::AtomicBool,
+    stop: &Arc<AtomicBool>,
     output: &OutputFlags,
 ) -> anyhow::Result<Exit> {
     let mut progress =
         Progress::new(&run.plan, world.kind(), run.rounds().saturating_sub(1), output.quiet);
+    store.set_waiting(progress.waiting(stop))?;
     let ended = runner::run_rounds(world, &mut run, store, stop, &mut progress);
     progress.finish();
     let ended = ended.map_err(|error| match error.baseline_failed() {

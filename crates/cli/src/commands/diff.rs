@@ -3,7 +3,7 @@
 use crate::{exit::Exit, runs_folder, say};
 use analysis::{Analysis, RunDiff};
 use clap::Args;
-use record::{Run, Store};
+use record::Run;
 
 /// The flags of `diff`.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ impl DiffArgs {
 
 /// A run; of one with several sessions the last.
 fn read(word: &str) -> anyhow::Result<Run> {
-    let run = Store::open(&runs_folder::find(word)?)?.read()?;
+    let run = runs_folder::open(&runs_folder::find(word)?)?.read()?;
     if !run.later.is_empty() {
         let sessions = run.later.len() + 1;
         say::note(&format!("{} has {sessions} sessions; this is about the last", run.name));

@@ -63,21 +63,15 @@ impl ImportArgs {
             .collect();
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
         let first = sources.first().map_or("import", |source| source.file.as_str());
-        let path = match &self.output {
-            Some(path) => path.clone(),
-            None => runs_folder::new_path(&report::run_name(now, first))?,
-        };
-        let name = path
-            .file_stem()
-            .ok_or_else(|| Usage(format!("{} does not name a file", path.display())))?
-            .to_string_lossy()
-            .into_owned();
+        let name = report::run_name(now, first);
         let (run, asked) =
             import::import(&sources, &name, now, env!("CARGO_PKG_VERSION")).map_err(usage)?;
-        record(&run, &path)?;
+        let store = record(&run, self.output.as_deref())?;
+        // As anybody reads it afterwards: what other programs printed passes the same door.
+        let run = store.read()?;
         self.show(&run)?;
         if !self.json && !self.markdown && !self.csv {
-            say::aside(&format!("\nRun file: {}\n", path.display()));
+            say::aside(&format!("\nRun file: {}\n", store.path().display()));
         }
         if let Some(file) = &self.plan {
             let proposal = import::proposal(&run, &asked, &self.target);
@@ -143,13 +137,14 @@ fn bytes(file: &str) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-fn record(run: &Run, path: &Path) -> anyhow::Result<()> {
-    let mut store = Store::create(path, &run.name, run.started_at, &run.environment, &run.plan)?;
+fn record(run: &Run, file: Option<&Path>) -> anyhow::Result<Store> {
+    let mut store =
+        runs_folder::begin(file, &run.name, run.started_at, &run.environment, &run.plan)?;
     for trial in &run.trials {
         store.add_trial(trial)?;
     }
     store.set_state(RunState::Done)?;
-    Ok(())
+    Ok(store)
 }
 
 fn write_plan(file: &Path, proposal: &import::Proposal, from: &str) -> anyhow::Result<()> {

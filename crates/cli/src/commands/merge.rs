@@ -3,7 +3,6 @@
 use crate::{exit::Exit, fleet_file, runs_folder, say};
 use analysis::{FleetAnalysis, FleetError, HostRun};
 use clap::Args;
-use record::Store;
 use std::{
     path::PathBuf,
     sync::atomic::{AtomicUsize, Ordering},
@@ -59,7 +58,7 @@ fn read_all(files: &[PathBuf]) -> anyhow::Result<Vec<HostRun>> {
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(at) else { return Ok(read) };
-            let run = Store::open(file)?.read()?;
+            let run = runs_folder::open(file)?.read()?;
             read.push((at, HostRun::of(&run.last_session())?));
         }
     };

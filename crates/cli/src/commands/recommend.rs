@@ -7,7 +7,7 @@ use crate::{
 use analysis::{Analysis, Limit, Metric, Recommendation, Wish, recommend};
 use clap::{Args, ValueEnum};
 use plan::LossKind;
-use record::{Run, Store};
+use record::Run;
 
 /// What a recommendation is to be good for: also the flags of `apply`.
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub struct RecommendArgs {
 impl RecommendArgs {
     /// Says what to set, or to keep what is there; exit code 3 where a limit is not shown to be kept.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let run = Store::open(&runs_folder::find(&self.run)?)?.read()?;
+        let run = runs_folder::open(&runs_folder::find(&self.run)?)?.read()?;
         let (run, analysis, recommendation) = self.wish.recommend(&run)?;
         if self.json {
             say::json(&report::recommendation_json(&run, &analysis, &recommendation))?;

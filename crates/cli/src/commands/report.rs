@@ -66,7 +66,7 @@ impl ReportArgs {
         if fleet_file::is_one(&file) {
             return self.fleet(&file);
         }
-        let store = Store::open(&file)?;
+        let store = runs_folder::open(&file)?;
         let run = store.read()?;
         if self.serve {
             let stop = interrupt::flag()?;
@@ -130,7 +130,7 @@ impl ReportArgs {
     fn page(&self, store: &Store, run: &Run, file: &Path) -> anyhow::Result<()> {
         let second = match &self.second {
             Some(name) => {
-                let store = Store::open(&runs_folder::find(name)?)?;
+                let store = runs_folder::open(&runs_folder::find(name)?)?;
                 let run = store.read()?;
                 let logs = event_logs(&store, &run)?;
                 Some((run, logs))

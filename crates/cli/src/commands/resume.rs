@@ -7,12 +7,12 @@ use crate::{
     exit::{Exit, Usage},
     interrupt,
     pending::settle_pending,
-    runs_folder,
+    runs_folder, say,
 };
 use clap::Args;
-use record::{Event, EventKind, RunState, SessionFactor, Store};
+use record::{Event, EventKind, RunState, SessionFactor, Store, StoreWait, Waiting};
 use runner::{Options, Target};
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// The flags of `resume`.
 #[derive(Debug, Args)]
@@ -43,7 +43,9 @@ impl ResumeArgs {
         let stop = interrupt::flag()?;
         settle_pending(&stop)?;
         let path = runs_folder::find(&self.run)?;
-        let mut store = Store::open_to_resume(&path)?;
+        let tell = |wait: &StoreWait| say::note(&report::store_wait(wait));
+        let waiting = Waiting { stop: Some(Arc::clone(&stop)), tell: Some(Box::new(tell)) };
+        let mut store = Store::open_to_resume(&path, waiting)?;
         if let Some(factor) = self.factor {
             let wanted = session::Wanted {
                 factor,

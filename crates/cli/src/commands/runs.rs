@@ -3,7 +3,7 @@
 use crate::{exit::Exit, runs_folder, say};
 use anyhow::Context;
 use clap::Args;
-use record::{Run, RunState, Store};
+use record::{RunHeader, RunState};
 use report::{Align, Table};
 use std::path::PathBuf;
 
@@ -25,40 +25,45 @@ pub struct RunsArgs {
 impl RunsArgs {
     /// Lists the runs there are, the oldest first.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let mut runs = Vec::new();
+        let (mut runs, mut unread) = (Vec::new(), Vec::new());
         for path in runs_folder::all()? {
-            match Store::open(&path).and_then(|store| store.read()) {
+            match runs_folder::open(&path).and_then(|store| Ok(store.header()?)) {
                 Ok(run) => runs.push((path, run)),
-                Err(error) => say::note(&error.to_string()),
+                Err(error) => unread.push(Unread { path, error: format!("{error:#}") }),
             }
         }
         runs.sort_by_key(|(_, run)| run.started_at);
+        for Unread { error, .. } in &unread {
+            say::note(error);
+        }
         if let Some(keep) = self.keep {
             return self.prune(&runs, keep);
         }
         if self.json {
-            let all: Vec<_> = runs
-                .iter()
-                .map(|(path, run)| {
-                    serde_json::json!({
-                        "run": run.name, "file": path, "started_at": run.started_at,
-                        "state": run.state, "trials": run.trials_of_all(), "sessions": run.later.len() + 1,
-                        "cells": run.plan.cells.len(), "target": run.plan.target,
-                    })
+            let read = runs.iter().map(|(path, run)| {
+                serde_json::json!({
+                    "run": run.name, "file": path, "started_at": run.started_at,
+                    "state": run.state, "trials": run.trials, "sessions": run.sessions,
+                    "cells": run.cells, "target": run.target,
                 })
-                .collect();
-            say::json(&all)?;
-        } else if runs.is_empty() {
+            });
+            let unread = unread.iter().map(|it| {
+                serde_json::json!({
+                    "run": it.name(), "file": it.path, "state": UNREADABLE, "reason": it.error,
+                })
+            });
+            say::json(&read.chain(unread).collect::<Vec<_>>())?;
+        } else if runs.is_empty() && unread.is_empty() {
             say::line("There are no runs yet; `spindle compare` makes one.")?;
         } else {
-            say::result(&table(&runs).text(crate::WIDTH))?;
+            say::result(&table(&runs, &unread).text(crate::WIDTH))?;
         }
         Ok(Exit::Done)
     }
 
     /// Deletes all but the latest; `runs` begins with the oldest.
-    fn prune(&self, runs: &[(PathBuf, Run)], keep: usize) -> anyhow::Result<Exit> {
-        let applied: Vec<PathBuf> = host::applied(&host::state_folder()?)?
+    fn prune(&self, runs: &[(PathBuf, RunHeader)], keep: usize) -> anyhow::Result<Exit> {
+        let applied: Vec<PathBuf> = host::applied_anywhere(&host::state_folder()?)?
             .into_iter()
             .map(|it| it.application.run_file)
             .collect();
@@ -92,7 +97,22 @@ impl RunsArgs {
     }
 }
 
-fn table(runs: &[(PathBuf, Run)]) -> Table {
+/// How the state of a run that cannot be read is called.
+const UNREADABLE: &str = "unreadable";
+
+/// A file that cannot be read, and why.
+struct Unread {
+    path: PathBuf,
+    error: String,
+}
+
+impl Unread {
+    fn name(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+fn table(runs: &[(PathBuf, RunHeader)], unread: &[Unread]) -> Table {
     let mut table = Table::new(&[
         ("run", Align::Left),
         ("state", Align::Left),
@@ -109,10 +129,14 @@ fn table(runs: &[(PathBuf, Run)]) -> Table {
         table.row([
             run.name.clone(),
             state.to_owned(),
-            run.plan.cells.len().to_string(),
-            run.rounds_of_all().to_string(),
-            run.plan.target.clone(),
+            run.cells.to_string(),
+            run.rounds.to_string(),
+            run.target.clone(),
         ]);
+    }
+    for it in unread {
+        let unknown = || "-".to_owned();
+        table.row([it.name(), UNREADABLE.to_owned(), unknown(), unknown(), unknown()]);
     }
     table
 }

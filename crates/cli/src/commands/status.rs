@@ -1,10 +1,10 @@
 //! `spindle status`.
 
 use super::apply::now;
-use crate::{exit::Exit, say};
+use crate::{exit::Exit, runs_folder, say};
 use clap::Args;
 use host::{AppliedJournal, Host, Owner, StandingOf, StandingState};
-use record::{EnvironmentChange, Store};
+use record::EnvironmentChange;
 use report::ShownStatus;
 use runner::{Options, Target};
 
@@ -23,7 +23,17 @@ impl StatusArgs {
     /// Shows what is applied, and whether it is in force; exit code 3 where it is not.
     pub fn run(self) -> anyhow::Result<Exit> {
         let host = Host::here();
-        let applied = host::applied(&host::state_folder()?)?;
+        let (applied, elsewhere): (Vec<AppliedJournal>, Vec<AppliedJournal>) =
+            host::applied_anywhere(&host::state_folder()?)?
+                .into_iter()
+                .partition(|it| it.other_host.is_none());
+        for AppliedJournal { application, other_host, .. } in &elsewhere {
+            let host = other_host.as_deref().unwrap_or_default();
+            say::note(&format!(
+                "{} from run {} is applied on host {host}: ask there",
+                application.label, application.run
+            ));
+        }
         let in_force = applied.iter().filter(|it| it.replaced_by(&applied).is_none());
         let all: Vec<ShownStatus> = in_force.map(|it| shown(&host, it)).collect();
         if self.json {
@@ -90,7 +100,7 @@ fn suspects(host: &Host, applied: &AppliedJournal, drifted: &[String]) -> Vec<Ow
 /// What is another than when the run measured; `None` where the run, or what it measured, cannot be
 /// looked at any more.
 fn changed(applied: &AppliedJournal) -> Option<Vec<EnvironmentChange>> {
-    let run = Store::open(&applied.application.run_file).ok()?.read().ok()?.last_session();
+    let run = runs_folder::open(&applied.application.run_file).ok()?.read().ok()?.last_session();
     let target = Target::parse(&run.plan.target).ok()?;
     let world = target.open(&Options::resuming(&run.plan, None, true)).ok()?;
     Some(run.environment.changes(&world.describe(&run.plan).ok()?))

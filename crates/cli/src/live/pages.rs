@@ -92,7 +92,7 @@ pub struct Pages {
 impl Pages {
     /// Of a run file, behind a word, at a port.
     pub fn of(file: &Path, token: &str, port: u16) -> anyhow::Result<Pages> {
-        let following = Following::of(file)?;
+        let following = Following::of(file, record::Waiting::default())?;
         Ok(Pages { following, token: token.to_owned(), port, rests_until: Instant::now() })
     }
 

@@ -12,9 +12,9 @@ impl Small {
     fn of(point: &Path, size: &str) -> Small {
         std::fs::create_dir(point).unwrap();
         let options = format!("size={size}");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(point);
-        assert!({ mounted }.status().unwrap().success());
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "none"]).arg(point);
+        assert!(mount.status().unwrap().success());
         Small(point.to_owned())
     }
 }

@@ -1,6 +1,9 @@
 //! Event logs of simulated trials.
 
-use super::{Store, StoreError};
+use super::{
+    Store, StoreError,
+    json::{count, signed_nanos, text},
+};
 use crate::{EventLog, HeadPosition, RequestLife};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -94,7 +97,8 @@ impl Store {
             log.heads = self.heads(trial)?;
             Ok(Some(log))
         };
-        read().map_err(|error| self.failed(error))
+        self.work.allow(&self.path);
+        read().map_err(|error| self.unreadable(error))
     }
 
     /// A log without requests and heads.
@@ -121,13 +125,13 @@ impl Store {
         let lives = select.query_map([trial], |row| {
             Ok(RequestLife {
                 process: row.get(0)?,
-                op: row.get::<_, String>(1)?.chars().next().unwrap_or('?'),
-                start: row.get::<_, i64>(2)? as u64,
-                sectors: row.get::<_, i64>(3)? as u64,
-                queued_ns: row.get(4)?,
-                dispatched_ns: row.get(5)?,
-                began_ns: row.get(6)?,
-                done_ns: row.get(7)?,
+                op: text(row, 1)?.chars().next().unwrap_or('?'),
+                start: count(row, 2)?,
+                sectors: count(row, 3)?,
+                queued_ns: signed_nanos(row, 4)?,
+                dispatched_ns: signed_nanos(row, 5)?,
+                began_ns: signed_nanos(row, 6)?,
+                done_ns: signed_nanos(row, 7)?,
                 merged: row.get(8)?,
             })
         })?;
@@ -139,7 +143,11 @@ impl Store {
             .connection
             .prepare("SELECT at_ns, drive, cylinder FROM head WHERE trial = ? ORDER BY rowid")?;
         let heads = select.query_map([trial], |row| {
-            Ok(HeadPosition { at_ns: row.get(0)?, drive: row.get(1)?, cylinder: row.get(2)? })
+            Ok(HeadPosition {
+                at_ns: signed_nanos(row, 0)?,
+                drive: row.get(1)?,
+                cylinder: row.get(2)?,
+            })
         })?;
         heads.collect()
     }

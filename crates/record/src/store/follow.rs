@@ -1,11 +1,8 @@
 //! Reading a run file while it is written: what is new, and nothing twice.
 
-use super::{SCHEMA_VERSION, Store, StoreError, json::from_json, read::TRIAL_COLUMNS};
-use crate::{Event, Run};
+use super::{SCHEMA_VERSION, Store, StoreError, Waiting, json::from_json};
+use crate::{Event, Run, flaw::check_run};
 use std::path::Path;
-
-/// So many trials are read at once. Whoever writes waits meanwhile: some milliseconds.
-const BATCH: usize = 64;
 
 /// A run that goes on, as far as it has been read.
 pub struct Following {
@@ -20,10 +17,11 @@ pub struct Following {
 
 impl Following {
     /// Of a run, from its beginning.
-    pub fn of(path: &Path) -> Result<Following, StoreError> {
-        let store = Store::open(path)?;
+    pub fn of(path: &Path, waiting: Waiting) -> Result<Following, StoreError> {
+        let store = Store::open_waiting(path, waiting)?;
         let run = store.head().map_err(|error| store.unreadable(error))?;
-        let mut following = Following { store, run, trial: 0, event: 0, data_version: -1 };
+        let mut following =
+            Following { store, run, trial: i64::MIN, event: i64::MIN, data_version: -1 };
         following.read_on()?;
         Ok(following)
     }
@@ -35,14 +33,19 @@ impl Following {
 
     /// Reads what was written since.
     pub fn read_on(&mut self) -> Result<(), StoreError> {
-        self.read_changed().map_err(|error| self.store.unreadable(error))
+        self.store.work.allow(&self.store.path);
+        if self.read_changed().map_err(|error| self.store.unreadable(error))? {
+            check_run(&self.run).map_err(|flaw| self.store.unsound(flaw))?;
+        }
+        Ok(())
     }
 
-    fn read_changed(&mut self) -> rusqlite::Result<()> {
+    /// Whether there was anything new.
+    fn read_changed(&mut self) -> rusqlite::Result<bool> {
         let connection = &self.store.connection;
         let data_version = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
         if data_version == self.data_version {
-            return Ok(());
+            return Ok(false);
         }
         let later = |store: &Store| -> rusqlite::Result<i64> {
             store.connection.query_row("SELECT count(*) FROM session", [], |row| row.get(0))
@@ -53,7 +56,7 @@ impl Following {
             false => self.read_new()?,
         }
         self.data_version = data_version;
-        Ok(())
+        Ok(true)
     }
 
     fn read_new(&mut self) -> rusqlite::Result<()> {
@@ -68,20 +71,7 @@ impl Following {
             run.events.push(Event { round: row.get(1)?, kind: from_json(row, 2)? });
             *event = row.get(0)?;
         }
-        loop {
-            let mut select = store.connection.prepare_cached(&format!(
-                "SELECT {TRIAL_COLUMNS} FROM trial WHERE trial > ? AND session = 0
-                 ORDER BY trial LIMIT {BATCH}"
-            ))?;
-            let mut rows = select.query([*trial])?;
-            let before = run.trials.len();
-            while let Some(row) = rows.next()? {
-                run.trials.push(store.trial(row)?);
-                *trial = row.get(0)?;
-            }
-            if run.trials.len() - before < BATCH {
-                return Ok(());
-            }
-        }
+        while store.some_trials(0, trial, &mut run.trials)? {}
+        Ok(())
     }
 }

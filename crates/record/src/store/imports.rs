@@ -2,10 +2,10 @@
 
 use super::{
     Store,
-    json::{from_json, json},
+    json::{count, finite, from_json, from_json_or_none, json, odd, text},
 };
 use crate::{Excerpt, Imported, ImportedFigure};
-use rusqlite::{OptionalExtension, Transaction, params, types::Type};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Adds what was printed of a trial.
 pub(super) fn write_imported(
@@ -53,16 +53,13 @@ impl Store {
         let found = select
             .query_row([trial], |row| {
                 Ok(Imported {
-                    tool: row.get(0)?,
+                    tool: text(row, 0)?,
                     excerpt: Excerpt {
-                        file: row.get(1)?,
-                        first_line: row.get::<_, i64>(2)? as u64,
-                        last_line: row.get::<_, i64>(3)? as u64,
+                        file: text(row, 1)?,
+                        first_line: count(row, 2)?,
+                        last_line: count(row, 3)?,
                     },
-                    rate: match row.get::<_, Option<String>>(4)? {
-                        Some(_) => Some(from_json(row, 4)?),
-                        None => None,
-                    },
+                    rate: from_json_or_none(row, 4)?,
                     figures: Vec::new(),
                     doubts: from_json(row, 5)?,
                 })
@@ -74,14 +71,12 @@ impl Store {
              ORDER BY rowid",
         )?;
         let figures = select.query_map([trial], |row| {
-            let quantity: String = row.get(1)?;
+            let quantity = text(row, 1)?.parse();
             Ok(ImportedFigure {
-                subject: row.get(0)?,
-                quantity: quantity.parse().map_err(|error: workload::WordError| {
-                    rusqlite::Error::FromSqlConversionFailure(1, Type::Text, Box::new(error))
-                })?,
-                value: row.get(2)?,
-                line: row.get::<_, i64>(3)? as u64,
+                subject: text(row, 0)?,
+                quantity: quantity.map_err(|error: workload::WordError| odd(1, error))?,
+                value: finite(row, 2)?,
+                line: count(row, 3)?,
             })
         })?;
         imported.figures = figures.collect::<rusqlite::Result<_>>()?;

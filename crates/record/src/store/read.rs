@@ -1,97 +1,68 @@
 //! Reading a run file: on any machine, by a newer program too.
 
 use super::{
-    APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, claim, explain, json::from_json, versions,
+    Store, StoreError,
+    json::{
+        bytes, count, finite, from_json, from_json_or_none, from_word, nanos, odd, text,
+        text_or_none,
+    },
+    versions,
 };
 use crate::{
-    Check, ClientShare, CounterSample, Environment, Event, GeneratorCost, JobMeasurement,
-    Measurement, OperationMeasurement, Outcome, Run, Second, Session, SharePermille,
-    TransactionMeasurement, Transactions, Trial, TrialId, VoidReason,
+    Check, ClientShare, CounterSample, Environment, Event, Flaw, GeneratorCost, JobMeasurement,
+    Measurement, OperationMeasurement, Outcome, Run, RunState, Second, Session, SharePermille,
+    TransactionMeasurement, Transactions, Trial, TrialId, VoidReason, clean,
+    flaw::check_run,
     form::{EnvironmentForm, PlanForm},
 };
 use plan::Plan;
-use rusqlite::{Connection, OpenFlags, Row, types::Type};
-use std::{collections::BTreeMap, fs::File, path::Path};
-use units::{Bytes, Nanos};
+use rusqlite::Row;
+use std::collections::BTreeMap;
 
 /// What [`Store::trial`] reads.
-pub(super) const TRIAL_COLUMNS: &str = "trial, round, cell, replica, started_at, outcome, reason, applied,
+const TRIAL_COLUMNS: &str = "trial, round, cell, replica, started_at, outcome, reason, applied,
     span_ns, generator_user_ns, generator_system_ns, generator_threads, generator_busiest_permille, warnings";
 
+/// So many trials are read at once. Whoever writes waits meanwhile: some milliseconds.
+const BATCH: usize = 16;
+
 impl Store {
-    /// Opens a run file to read it.
-    pub fn open(path: &Path) -> Result<Store, StoreError> {
-        Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_ONLY, None)
-    }
-
-    /// Opens a run file to go on with it.
-    pub fn open_to_resume(path: &Path) -> Result<Store, StoreError> {
-        let claimed = match File::open(path) {
-            Ok(file) if path.is_file() => Some(claim(path, file)?),
-            // Opening it for SQLite says what is wrong.
-            _ => None,
-        };
-        let mut store = Store::open_with(path, OpenFlags::SQLITE_OPEN_READ_WRITE, claimed)?;
-        versions::upgrade(&mut store).map_err(|error| explain(path, error))?;
-        store.session = store
-            .connection
-            .query_row("SELECT coalesce(max(session), 0) FROM session", [], |row| row.get(0))
-            .map_err(|error| explain(path, error))?;
-        Ok(store)
-    }
-
-    fn open_with(
-        path: &Path,
-        flags: OpenFlags,
-        claimed: Option<File>,
-    ) -> Result<Store, StoreError> {
-        if !path.exists() {
-            return Err(StoreError::Missing { path: path.to_owned() });
-        }
-        if !path.is_file() {
-            let detail = ": it is not a file".to_owned();
-            return Err(StoreError::NotOurs { path: path.to_owned(), detail });
-        }
-        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(|error| explain(path, error))?;
-        let pragma = |name: &str| {
-            connection
-                .pragma_query_value(None, name, |row| row.get::<_, i32>(0))
-                .map_err(|error| explain(path, error))
-        };
-        if pragma("application_id")? != APPLICATION_ID {
-            let detail = ": its mark is missing".to_owned();
-            return Err(StoreError::NotOurs { path: path.to_owned(), detail });
-        }
-        let found = pragma("user_version")?;
-        if !(1..=SCHEMA_VERSION).contains(&found) {
-            return Err(StoreError::Version { path: path.to_owned(), found });
-        }
-        let check: String = connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-            .map_err(|error| explain(path, error))?;
-        if check != "ok" {
-            return Err(StoreError::Damaged { path: path.to_owned(), detail: check });
-        }
-        Ok(Store {
-            connection,
-            path: path.to_owned(),
-            version: found,
-            session: 0,
-            _writing: claimed,
-        })
-    }
-
     /// When the run started, in seconds since 1970.
     pub fn started_at(&self) -> Result<i64, StoreError> {
+        self.work.allow(&self.path);
         self.connection
             .query_row("SELECT started_at FROM run", [], |row| row.get(0))
-            .map_err(|error| self.failed(error))
+            .map_err(|error| self.unreadable(error))
     }
 
-    /// Everything in the file.
+    /// Everything in the file, a few trials at a time: whoever writes need not wait for all of it.
     pub fn read(&self) -> Result<Run, StoreError> {
-        self.read_all().map_err(|error| self.unreadable(error))
+        self.work.allow(&self.path);
+        let run = self.read_all().map_err(|error| self.unreadable(error))?;
+        check_run(&run).map_err(|flaw| self.unsound(flaw))?;
+        if run.state != RunState::Running && self._writing.is_none() {
+            // It holds a lock for as long as it takes; where nobody writes, nobody waits.
+            self.look_for_damage()?;
+        }
+        Ok(run)
+    }
+
+    fn look_for_damage(&self) -> Result<(), StoreError> {
+        self.work.allow(&self.path);
+        let check: String = self
+            .connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+            .map_err(|error| self.failed(error))?;
+        if check == "ok" {
+            Ok(())
+        } else {
+            Err(StoreError::Damaged { path: self.path.clone(), detail: clean(check) })
+        }
+    }
+
+    /// What cannot be in a run.
+    pub(super) fn unsound(&self, flaw: Flaw) -> StoreError {
+        StoreError::Unsound { path: self.path.clone(), flaw }
     }
 
     /// What is there and does not read as it should is damaged.
@@ -99,8 +70,11 @@ impl Store {
         match error {
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)
             | rusqlite::Error::QueryReturnedNoRows => {
-                StoreError::Damaged { path: self.path.clone(), detail: error.to_string() }
+                let detail = clean(error.to_string());
+                StoreError::Damaged { path: self.path.clone(), detail }
             }
             other => self.failed(other),
         }
@@ -113,7 +87,7 @@ impl Store {
             [],
             |row| {
                 Ok(Run {
-                    name: row.get(0)?,
+                    name: text(row, 0)?,
                     started_at: row.get(1)?,
                     state: from_word(row, 2)?,
                     environment: self.environment(row, 3)?,
@@ -141,7 +115,7 @@ impl Store {
             Ok(Session {
                 factor: from_word(row, 1)?,
                 started_at: row.get(2)?,
-                server_program: row.get::<_, Option<String>>(3)?.map(Into::into),
+                server_program: text_or_none(row, 3)?.map(Into::into),
                 environment: self.environment(row, 4)?,
                 trials: self.trials(session)?,
                 events: self.events(session)?,
@@ -152,30 +126,48 @@ impl Store {
     }
 
     /// The rows of a session; before version 4 there is one session alone.
-    fn of_session(&self, session: i64) -> String {
-        if self.version < 4 { String::new() } else { format!("WHERE session = {session}") }
+    pub(super) fn of_session(&self, session: i64) -> String {
+        if self.version < 4 { String::new() } else { format!("AND session = {session}") }
     }
 
     fn trials(&self, session: i64) -> rusqlite::Result<Vec<Trial>> {
-        let mut trials = self.connection.prepare(&format!(
-            "SELECT {TRIAL_COLUMNS} FROM trial {} ORDER BY trial",
-            self.of_session(session)
+        let (mut all, mut last) = (Vec::new(), i64::MIN);
+        while self.some_trials(session, &mut last, &mut all)? {}
+        Ok(all)
+    }
+
+    /// Adds the trials of a session that follow the row `last`, some of them; says whether there may be more.
+    pub(super) fn some_trials(
+        &self,
+        session: i64,
+        last: &mut i64,
+        all: &mut Vec<Trial>,
+    ) -> rusqlite::Result<bool> {
+        let of_session = self.of_session(session);
+        let mut select = self.connection.prepare_cached(&format!(
+            "SELECT {TRIAL_COLUMNS} FROM trial WHERE trial > ? {of_session} ORDER BY trial LIMIT {BATCH}"
         ))?;
-        let rows = trials.query_map([], |row| self.trial(row))?;
-        rows.collect()
+        let mut rows = select.query([*last])?;
+        let before = all.len();
+        while let Some(row) = rows.next()? {
+            all.push(self.trial(row)?);
+            *last = row.get(0)?;
+        }
+        Ok(all.len() - before == BATCH)
     }
 
     fn events(&self, session: i64) -> rusqlite::Result<Vec<Event>> {
-        let text = if self.version < 3 { "text" } else { "data" };
+        let data = if self.version < 3 { "text" } else { "data" };
         let mut events = self.connection.prepare(&format!(
-            "SELECT round, cell, kind, {text} FROM event {} ORDER BY rowid",
+            "SELECT round, cell, kind, {data} FROM event WHERE true {} ORDER BY rowid",
             self.of_session(session)
         ))?;
         let rows = events.query_map([], |row| {
             let round = row.get(0)?;
-            let kind = match self.version < 3 {
-                true => versions::event(round, row.get(1)?, row.get(2)?, row.get(3)?),
-                false => from_json(row, 3)?,
+            let kind = if self.version < 3 {
+                versions::event(round, row.get(1)?, text(row, 2)?, text(row, 3)?)
+            } else {
+                from_json(row, 3)?
             };
             Ok(Event { round, kind })
         })?;
@@ -189,29 +181,23 @@ impl Store {
 
     fn plan(&self, row: &Row<'_>, column: usize) -> rusqlite::Result<Plan> {
         let form: PlanForm = from_json(row, column)?;
-        Plan::try_from(form).map_err(|error| {
-            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
-        })
+        Plan::try_from(form).map_err(|error| odd(column, error))
     }
 
-    pub(super) fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
+    fn trial(&self, row: &Row<'_>) -> rusqlite::Result<Trial> {
         let id: i64 = row.get(0)?;
         let outcome: String = row.get(5)?;
-        let text = || row.get::<_, Option<String>>(6).map(Option::unwrap_or_default);
+        let reason = || text_or_none(row, 6).map(Option::unwrap_or_default);
         let outcome = match outcome.as_str() {
             "valid" => Outcome::Valid(Box::new(self.measurement(id, row)?)),
             "void" if self.version < 3 => {
-                Outcome::Void { reason: VoidReason::Recorded { text: text()? } }
+                Outcome::Void { reason: VoidReason::Recorded { text: reason()? } }
             }
             "void" => Outcome::Void { reason: from_json(row, 6)? },
-            _ => Outcome::Failed { error: text()? },
+            _ => Outcome::Failed { error: reason()? },
         };
         Ok(Trial {
-            id: TrialId {
-                round: row.get(1)?,
-                cell: row.get::<_, i64>(2)? as usize,
-                replica: row.get(3)?,
-            },
+            id: TrialId { round: row.get(1)?, cell: count(row, 2)? as usize, replica: row.get(3)? },
             started_at: row.get(4)?,
             applied: from_json(row, 7)?,
             outcome,
@@ -233,9 +219,10 @@ impl Store {
                 threads: row.get(11)?,
                 busiest: SharePermille(row.get(12)?),
             },
-            warnings: match self.version < 3 {
-                true => versions::warnings(from_json(row, 13)?),
-                false => from_json(row, 13)?,
+            warnings: if self.version < 3 {
+                versions::warnings(from_json(row, 13)?)
+            } else {
+                from_json(row, 13)?
             },
             events: self.event_hash(trial)?,
             imported: self.imported(trial)?,
@@ -253,13 +240,10 @@ impl Store {
         while let Some(row) = rows.next()? {
             any = true;
             let operations = OperationMeasurement {
-                operations: row.get::<_, i64>(1)? as u64,
-                bytes: Bytes(row.get::<_, i64>(2)? as u64),
+                operations: count(row, 1)?,
+                bytes: bytes(row, 2)?,
                 service: from_json(row, 3)?,
-                response: match row.get::<_, Option<String>>(4)? {
-                    Some(_) => Some(from_json(row, 4)?),
-                    None => None,
-                },
+                response: from_json_or_none(row, 4)?,
             };
             match row.get::<_, String>(0)?.as_str() {
                 "read" => measured.reads = operations,
@@ -274,17 +258,13 @@ impl Store {
             "SELECT operations, bytes FROM client WHERE trial = ? AND job = ? ORDER BY client",
         )?;
         let shares = select.query_map((trial, job), |row| {
-            Ok(ClientShare {
-                operations: row.get::<_, i64>(0)? as u64,
-                bytes: Bytes(row.get::<_, i64>(1)? as u64),
-            })
+            Ok(ClientShare { operations: count(row, 0)?, bytes: bytes(row, 1)? })
         })?;
         measured.clients = shares.collect::<rusqlite::Result<_>>()?;
         let mut select = self
             .connection
             .prepare_cached("SELECT error, operations FROM error WHERE trial = ? AND job = ?")?;
-        let errors = select
-            .query_map((trial, job), |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+        let errors = select.query_map((trial, job), |row| Ok((text(row, 0)?, count(row, 1)?)))?;
         measured.errors = errors.collect::<rusqlite::Result<_>>()?;
         Ok(Some(measured))
     }
@@ -296,8 +276,7 @@ impl Store {
         let mut all = Transactions::default();
         let counts = |sql: &str| -> rusqlite::Result<Vec<(String, u64)>> {
             let mut select = self.connection.prepare_cached(sql)?;
-            let rows =
-                select.query_map([trial], |row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64)))?;
+            let rows = select.query_map([trial], |row| Ok((text(row, 0)?, count(row, 1)?)))?;
             rows.collect()
         };
         let queries = counts("SELECT kind, queries FROM query WHERE trial = ?")?;
@@ -317,15 +296,12 @@ impl Store {
         )?;
         let types = select.query_map([trial], |row| {
             let of_type = TransactionMeasurement {
-                transactions: row.get::<_, i64>(1)? as u64,
-                rolled_back: row.get::<_, i64>(2)? as u64,
+                transactions: count(row, 1)?,
+                rolled_back: count(row, 2)?,
                 service: from_json(row, 3)?,
-                response: match row.get::<_, Option<String>>(4)? {
-                    Some(_) => Some(from_json(row, 4)?),
-                    None => None,
-                },
+                response: from_json_or_none(row, 4)?,
             };
-            Ok((row.get(0)?, of_type))
+            Ok((text(row, 0)?, of_type))
         })?;
         all.types = types.collect::<rusqlite::Result<_>>()?;
         let clients = counts(
@@ -342,7 +318,7 @@ impl Store {
             "SELECT name, holds, found FROM database_check WHERE trial = ? ORDER BY rowid",
         )?;
         let checks = select.query_map([trial], |row| {
-            Ok(Check { name: row.get(0)?, holds: row.get(1)?, found: row.get(2)? })
+            Ok(Check { name: text(row, 0)?, holds: row.get(1)?, found: text(row, 2)? })
         })?;
         all.checks = checks.collect::<rusqlite::Result<_>>()?;
         Ok(Some(all))
@@ -356,14 +332,14 @@ impl Store {
         ))?;
         let seconds = select.query_map([trial], |row| {
             Ok(Second {
-                at: row.get(0)?,
-                reads: row.get::<_, i64>(1)? as u64,
-                writes: row.get::<_, i64>(2)? as u64,
-                bytes: Bytes(row.get::<_, i64>(3)? as u64),
+                at: finite(row, 0)?,
+                reads: count(row, 1)?,
+                writes: count(row, 2)?,
+                bytes: bytes(row, 3)?,
                 p50: nanos(row, 4)?,
                 p99: nanos(row, 5)?,
                 max: nanos(row, 6)?,
-                transactions: row.get::<_, i64>(7)? as u64,
+                transactions: count(row, 7)?,
             })
         })?;
         seconds.collect()
@@ -376,7 +352,7 @@ impl Store {
         let mut samples: Vec<CounterSample> = Vec::new();
         let mut rows = select.query([trial])?;
         while let Some(row) = rows.next()? {
-            let (at, name, value): (f64, String, f64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (at, name, value) = (finite(row, 0)?, text(row, 1)?, finite(row, 2)?);
             // Files before version 3 have iostat's older names.
             let (name, value) = match counters::lookup(&name) {
                 Some((counter, scale)) => (counter.id.to_owned(), value * scale),
@@ -391,16 +367,4 @@ impl Store {
         }
         Ok(samples)
     }
-}
-
-fn nanos(row: &Row<'_>, column: usize) -> rusqlite::Result<Nanos> {
-    Ok(Nanos(row.get::<_, i64>(column)? as u64))
-}
-
-/// A unit variant from its word.
-fn from_word<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    let word: String = row.get(column)?;
-    serde_json::from_value(serde_json::Value::String(word)).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
-    })
 }

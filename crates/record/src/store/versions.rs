@@ -4,8 +4,9 @@
 //! warnings, caveats, reasons, events. Version 3 has no sessions after the first, version 4 no imports.
 
 use super::{
-    SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS, SCHEMA_VERSION, Store,
+    SCHEMA_VERSION, Store,
     events::SCHEMA_OF_EVENTS,
+    schema::{SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS},
 };
 use crate::{DropCause, EventKind, VoidReason, Warning};
 use rusqlite::{Transaction, params};
@@ -32,7 +33,7 @@ pub(super) fn upgrade(store: &mut Store) -> rusqlite::Result<()> {
     if from == SCHEMA_VERSION {
         return Ok(());
     }
-    let transaction = store.connection.transaction()?;
+    let transaction = super::write::begin(&mut store.connection)?;
     if from == 1 {
         transaction.execute_batch(
             "ALTER TABLE second ADD COLUMN transactions INTEGER NOT NULL DEFAULT 0;",

@@ -1,12 +1,14 @@
 //! Writing a run file.
 
 use super::{
-    APPLICATION_ID, SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS,
-    SCHEMA_VERSION, Store, StoreError, claim,
+    APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, Waiting, WaitsFor, claim,
     events::{SCHEMA_OF_EVENTS, write_events},
     explain,
+    guarded::guarded,
     imports::write_imported,
     json::json,
+    schema::{SCHEMA, SCHEMA_OF_DATABASES, SCHEMA_OF_IMPORTS, SCHEMA_OF_SESSIONS},
+    wait::wait,
 };
 use crate::{
     Environment, Event, JobMeasurement, Measurement, Outcome, Queries, RunState, Session,
@@ -14,7 +16,7 @@ use crate::{
     form::{EnvironmentForm, PlanForm},
 };
 use plan::Plan;
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 use std::{fs::File, path::Path};
 
 impl Store {
@@ -37,18 +39,41 @@ impl Store {
                 return Err(StoreError::Sqlite { path: path.to_owned(), cause });
             }
         };
-        let connection = Connection::open(path).map_err(|error| explain(path, error))?;
+        let made = Store::begin_new(path, claimed, name, started_at, environment, plan);
+        made.map_err(|error| {
+            // It is this program's own, and holds nothing: if it stays, `spindle runs` shows it as empty.
+            let _ = std::fs::remove_file(path);
+            explain(path, error)
+        })
+    }
+
+    fn begin_new(
+        path: &Path,
+        claimed: File,
+        name: &str,
+        started_at: i64,
+        environment: &Environment,
+        plan: &Plan,
+    ) -> rusqlite::Result<Store> {
+        let (mut connection, work) = guarded(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        wait(&mut connection, path, WaitsFor::Readers, Waiting::default())?;
         let mut store = Store {
             connection,
+            work,
             path: path.to_owned(),
             version: SCHEMA_VERSION,
             session: 0,
+            _copy: None,
             _writing: Some(claimed),
         };
-        store
-            .write_new(name, started_at, environment, plan)
-            .map_err(|error| explain(path, error))?;
+        store.write_new(name, started_at, environment, plan)?;
         Ok(store)
+    }
+
+    /// Says what ends the waiting for those who read the file, and who is told of it.
+    pub fn set_waiting(&mut self, waiting: Waiting) -> Result<(), StoreError> {
+        wait(&mut self.connection, &self.path, WaitsFor::Readers, waiting)
+            .map_err(|error| explain(&self.path, error))
     }
 
     fn write_new(
@@ -58,8 +83,9 @@ impl Store {
         environment: &Environment,
         plan: &Plan,
     ) -> rusqlite::Result<()> {
+        self.work.unbounded();
         self.connection.pragma_update(None, "synchronous", "FULL")?;
-        let transaction = self.connection.transaction()?;
+        let transaction = begin(&mut self.connection)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
         transaction.execute_batch(SCHEMA)?;
@@ -92,13 +118,14 @@ impl Store {
         transaction.commit()
     }
 
-    /// Adds a trial, whole and durable when this returns.
+    /// Adds a trial, whole and durable when this returns. Where others read the file it waits for them.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), StoreError> {
+        self.work.unbounded();
         self.write_trial(trial).map_err(|error| self.failed(error))
     }
 
     fn write_trial(&mut self, trial: &Trial) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction()?;
+        let transaction = begin(&mut self.connection)?;
         let (outcome, reason, measurement) = match &trial.outcome {
             Outcome::Valid(measurement) => ("valid", None, Some(measurement)),
             Outcome::Void { reason } => ("void", Some(json(reason)?), None),
@@ -134,6 +161,7 @@ impl Store {
 
     /// Adds an event.
     pub fn add_event(&mut self, event: &Event) -> Result<(), StoreError> {
+        self.work.unbounded();
         self.write_event(event).map_err(|error| self.failed(error))
     }
 
@@ -155,11 +183,12 @@ impl Store {
 
     /// Begins another session: what is added from now on belongs to it. What there is stays as it is.
     pub fn begin_session(&mut self, session: &Session) -> Result<(), StoreError> {
+        self.work.unbounded();
         self.write_session(session).map_err(|error| self.failed(error))
     }
 
     fn write_session(&mut self, session: &Session) -> rusqlite::Result<()> {
-        let transaction = self.connection.transaction()?;
+        let transaction = begin(&mut self.connection)?;
         transaction.execute(
             "INSERT INTO session (session, factor, started_at, server_program, environment)
              VALUES (?, ?, ?, ?, ?)",
@@ -184,12 +213,13 @@ impl Store {
 
     /// Takes away the session that was begun last, if it has no trials; says whether it did.
     pub fn drop_empty_session(&mut self) -> Result<bool, StoreError> {
+        self.work.unbounded();
         self.remove_empty_session().map_err(|error| self.failed(error))
     }
 
     fn remove_empty_session(&mut self) -> rusqlite::Result<bool> {
         let session = self.session;
-        let transaction = self.connection.transaction()?;
+        let transaction = begin(&mut self.connection)?;
         let trials: i64 = transaction.query_row(
             "SELECT count(*) FROM trial WHERE session = ?",
             params![session],
@@ -207,6 +237,7 @@ impl Store {
 
     /// Records the plan anew: a pilot has chosen its timing.
     pub fn set_plan(&mut self, plan: &Plan) -> Result<(), StoreError> {
+        self.work.unbounded();
         let text = json(&PlanForm::from(plan)).map_err(|error| self.failed(error))?;
         self.connection
             .execute("UPDATE run SET plan = ?", params![text])
@@ -216,11 +247,17 @@ impl Store {
 
     /// Says how the run stands.
     pub fn set_state(&mut self, state: RunState) -> Result<(), StoreError> {
+        self.work.unbounded();
         self.connection
             .execute("UPDATE run SET state = ?", params![word(&state)])
             .map(drop)
             .map_err(|error| self.failed(error))
     }
+}
+
+/// Begins a transaction that writes: at once, so that what it waits for is waited for here and at its commit alone.
+pub(super) fn begin(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
 }
 
 fn write_measurement(

@@ -10,7 +10,7 @@ use record::{Environment, Run, Session, SessionFactor, Store, WorldKind};
 use runner::{Options, Target, World};
 use std::{
     path::PathBuf,
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -30,7 +30,7 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Begins the session and runs it.
-    pub fn begin(self, mut store: Store, stop: &AtomicBool) -> anyhow::Result<Exit> {
+    pub fn begin(self, mut store: Store, stop: &Arc<AtomicBool>) -> anyhow::Result<Exit> {
         let run = store.read()?;
         let factor = self.factor;
         refuse(&run, factor, self.server_program.is_some())?;
