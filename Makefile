@@ -16,7 +16,7 @@ help:
 	@echo '  make test'
 	@echo '  make check       all tests, format, lints, licences, the site of documents; .ci/run adds make test-servers'
 	@echo '  make nightly     hundreds of kills, soak, fleet, packages, the laboratory'
-	@echo '  tools/test WORD  those whose name has WORD in it; tools/test --list shows tiers and times'
+	@echo '  tools/test WORD  those whose name has WORD in it; tools/tiers shows tiers and times'
 	@echo 'One at a time: fmt clippy deny site test-servers test-fleet test-ublk test-kernel test-lab soak kills'
 	@echo 'Figures: bench classics validate screening'
 

@@ -41,8 +41,8 @@ impl PlanArgs {
 
 /// What a comparison will do.
 pub fn text(plan: &Plan, world: &dyn World) -> String {
-    let told = (&*world.intentions(plan), &*world.caveats());
-    report::plan_text(plan, world.kind(), told, crate::WIDTH)
+    let (intentions, caveats) = (world.intentions(plan), world.caveats());
+    report::plan_text(plan, world.kind(), (&intentions, &caveats), crate::WIDTH)
 }
 
 /// The time that a comparison may take when neither budget nor rounds are named.

@@ -16,7 +16,7 @@ const INSTRUCTIONS: i32 = 1000;
 /// Instructions that reading takes for a byte of the file at the most, and for a file that is short. A row takes some
 /// fifty, and is longer than ten bytes.
 const INSTRUCTIONS_A_BYTE: u64 = 100;
-const INSTRUCTIONS_AT_LEAST: u64 = 20_000_000;
+const MIN_INSTRUCTIONS: u64 = 20_000_000;
 
 /// Bounds what a file can make the program do: a table without its index would be read anew for each trial.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl Work {
     /// Allows what reading the whole of a file takes, once more.
     pub(super) fn allow(&self, path: &Path) {
         let bytes = path.metadata().map_or(0, |it| it.len());
-        let instructions = INSTRUCTIONS_AT_LEAST.saturating_add(bytes * INSTRUCTIONS_A_BYTE);
+        let instructions = MIN_INSTRUCTIONS.saturating_add(bytes * INSTRUCTIONS_A_BYTE);
         self.left.store(instructions / INSTRUCTIONS as u64, Ordering::Relaxed);
     }
 

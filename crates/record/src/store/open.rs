@@ -1,4 +1,4 @@
-//! Opening a run file, whoever made it and however its last writer ended.
+//! Opening a run file, from any maker, and after any end of its last writer.
 
 use super::{
     APPLICATION_ID, SCHEMA_VERSION, Store, StoreError, Waiting, WaitsFor, claim, cut_off, explain,

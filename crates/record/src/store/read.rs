@@ -35,7 +35,7 @@ impl Store {
             .map_err(|error| self.unreadable(error))
     }
 
-    /// Everything in the file, a few trials at a time: whoever writes need not wait for all of it.
+    /// Everything in the file, a few trials at a time, so that a writer need not wait for all of it.
     pub fn read(&self) -> Result<Run, StoreError> {
         self.work.allow(&self.path);
         let run = self.read_all().map_err(|error| self.unreadable(error))?;

@@ -29,8 +29,12 @@ const SETTABLE: [Factor; 6] = [
     Factor::Nomerges,
 ];
 
-/// The queues whose settings a plan varies. Of a loop device that is not attached yet, any loop
-/// device's: they are alike until somebody sets them.
+/// What a loop device is set to that nobody has used yet (read from new devices of Linux 6.18).
+const FRESH_LOOP: [(Factor, &str); 3] =
+    [(Factor::Scheduler, "none"), (Factor::NrRequests, "128"), (Factor::ReadAheadKb, "128")];
+
+/// The queues whose settings a plan varies. A loop device of our own is not there yet: what can be set on it is what any
+/// can have.
 pub fn queues(target: &RealTarget) -> Result<Vec<VariedQueue>, Refusal> {
     let none = |message: String| Refusal::NoScheduledDevice { message };
     let varied: Vec<DeviceNumber> = match target.own_loop {
@@ -89,6 +93,13 @@ pub fn offer(target: &RealTarget) -> Offer {
             ..Offer::default()
         },
     };
+    if target.own_loop {
+        // What another has set on the device that was looked at is not what ours begins with.
+        for (factor, value) in FRESH_LOOP {
+            offer.current.entry(factor).and_modify(|level| *level = Level(value.to_owned()));
+        }
+        offer.current.retain(|factor, _| !matches!(factor, Factor::Tunable { .. }));
+    }
     offer.missing.insert(Factor::Without, Refusal::OnlySimulated);
     offer
 }
