@@ -70,6 +70,9 @@ pub fn folder() -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Which of two runs is the later: by when they began, when their files were made, and how long their names are.
+type Order = (i64, Option<SystemTime>, usize);
+
 /// All run files, by name.
 pub fn all() -> anyhow::Result<Vec<PathBuf>> {
     let folder = folder()?;
@@ -111,7 +114,7 @@ pub fn find(word: &str) -> anyhow::Result<PathBuf> {
 
 /// The run that began last. Where a later one cannot be read, that is said and no other is taken for it.
 fn last(files: &[PathBuf]) -> anyhow::Result<PathBuf> {
-    let mut newest: Option<((i64, Option<SystemTime>, usize), &PathBuf)> = None;
+    let mut newest: Option<(Order, &PathBuf)> = None;
     let mut unread = Vec::new();
     for path in files {
         match open(path).and_then(|store| Ok(store.started_at()?)) {

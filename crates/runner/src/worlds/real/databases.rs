@@ -385,8 +385,10 @@ impl Loading<'_> {
         let shape = Shape::of(self.job, engine);
         let what = shape.key();
         self.watcher.loading(&what, 0, 0);
-        let running =
-            programs.install(self.changes, place, self.job, &self.workload.variables, self.stop)?;
+        let variables = &self.workload.variables;
+        let installed = programs.install(self.changes, place, self.job, variables, self.stop);
+        // A server whose folder was moved away says only that a file is not there.
+        let running = installed.or_else(|error| place.check().and(Err(error)))?;
         let progress = &mut |done, of| self.watcher.loading(&what, done, of);
         let loaded = database::load(&shape, &running.endpoint, self.plan.seed, self.stop, progress);
         let loaded = loaded.map_err(|error| match running.trouble() {
@@ -396,9 +398,9 @@ impl Loading<'_> {
             Some(_) | None => error,
         });
         let ended = programs.end(self.changes, running, loaded.is_ok());
+        place.check()?;
         loaded?;
         ended?;
-        place.check()?;
         let data = place.open_data()?;
         flush_data(&data).map(|()| data)
     }
