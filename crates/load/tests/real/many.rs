@@ -139,8 +139,13 @@ fn many_rings_in_threads_and_in_processes() {
 
 #[test]
 fn waiting_for_a_processor_is_counted() {
-    let counted = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    if counted.is_empty() || counted.starts_with("0 ") {
+    // The first field is 0 until the thread has been counted once, some milliseconds after its start.
+    let counted = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        !text.is_empty() && !text.starts_with("0 ")
+    });
+    if !counted {
         skip(Need::Kernel, "schedstat of threads");
         return;
     }
