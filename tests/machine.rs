@@ -171,9 +171,8 @@ impl Loop {
         let mut device = Loop { node, name, before: Vec::new() };
         device.before = device.settings();
         // As a device is that nobody has used yet.
-        for (name, value) in
-            [("scheduler", "none"), ("nr_requests", "128"), ("read_ahead_kb", "128")]
-        {
+        let fresh = ["scheduler none", "nr_requests 128", "read_ahead_kb 128", "nomerges 0"];
+        for (name, value) in fresh.iter().filter_map(|it| it.split_once(' ')) {
             device.set(name, value);
         }
         device
@@ -190,10 +189,16 @@ impl Loop {
 
     /// Every setting that a comparison may touch, as the kernel shows it.
     pub fn settings(&self) -> Vec<(String, String)> {
-        let mut names: Vec<String> =
-            ["scheduler", "nr_requests", "async_depth", "wbt_lat_usec", "read_ahead_kb"]
-                .map(str::to_owned)
-                .into();
+        let mut names: Vec<String> = [
+            "scheduler",
+            "nr_requests",
+            "async_depth",
+            "wbt_lat_usec",
+            "read_ahead_kb",
+            "nomerges",
+        ]
+        .map(str::to_owned)
+        .into();
         if let Ok(entries) = std::fs::read_dir(self.queue("iosched")) {
             let mut tunables: Vec<String> = entries
                 .map(|entry| format!("iosched/{}", entry.unwrap().file_name().to_string_lossy()))
