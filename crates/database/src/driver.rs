@@ -463,6 +463,8 @@ mod tests {
     struct Failing {
         fails: u32,
         failed: u32,
+        /// Each attempt.
+        takes: Duration,
     }
 
     impl Client for Failing {
@@ -472,7 +474,7 @@ mod tests {
         }
 
         fn run(&mut self) -> Result<Done, SqlError> {
-            std::thread::sleep(Duration::from_micros(10));
+            std::thread::sleep(self.takes);
             if self.failed == self.fails {
                 return Ok(Done { kind: Some(0), ..Done::default() });
             }
@@ -489,9 +491,9 @@ mod tests {
         }
     }
 
-    fn failing(fails: u32, measure: Nanos) -> Result<Measurement, DatabaseError> {
+    fn failing(fails: u32, takes: Duration, measure: Nanos) -> Result<Measurement, DatabaseError> {
         let clients = Clients {
-            measured: vec![Box::new(Failing { fails, failed: 0 })],
+            measured: vec![Box::new(Failing { fails, failed: 0, takes })],
             helpers: Vec::new(),
             types: &["only"],
             audit: None,
@@ -510,7 +512,7 @@ mod tests {
 
     #[test]
     fn what_is_begun_anew_is_counted_and_within_the_latency() {
-        let measured = failing(3, Nanos::from_millis(300)).unwrap();
+        let measured = failing(3, Duration::from_micros(10), Nanos::from_millis(300)).unwrap();
         let transactions = measured.transactions.unwrap();
         let came = transactions.completed();
         let again = transactions.retries["Deadlock found (1213)"];
@@ -525,10 +527,10 @@ mod tests {
             Err(DatabaseError::Void(why)) => why,
             other => panic!("{other:?}"),
         };
-        let why = void(failing(u32::MAX, Nanos::from_secs(60)));
+        let why = void(failing(u32::MAX, Duration::from_micros(10), Nanos::from_secs(60)));
         assert!(why.contains("1000 times in a row") && why.contains("Deadlock found"), "{why}");
         // The time is over before so many.
-        let why = void(failing(u32::MAX, Nanos::from_millis(5)));
+        let why = void(failing(u32::MAX, Duration::from_millis(2), Nanos::from_millis(500)));
         assert!(why.contains("not one transaction came through"), "{why}");
         assert!(why.contains("Deadlock found"), "{why}");
     }
