@@ -46,7 +46,8 @@ pub struct Comparison {
     pub rounds: usize,
     /// The cell's figure over the baseline's.
     pub ratio: f64,
-    /// The interval's lower end, corrected for cells and looks.
+    /// The interval's lower end, corrected for cells and looks; of fewer than three rounds 0, and the upper end
+    /// infinite.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -75,20 +76,23 @@ pub fn compare(
     margin: f64,
 ) -> Option<Comparison> {
     let estimate = Estimate::of_series(logs)?;
-    let half_width = estimate.half_width(correction.alpha());
-    let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
-    let verdict = if estimate.n < MIN_ROUNDS {
-        Verdict::NotSettled
-    } else {
-        verdict(metric, low, high, margin)
+    // Two rounds that happen to be alike would have an interval without a width.
+    let half_width = match estimate.n < MIN_ROUNDS {
+        true => f64::INFINITY,
+        false => estimate.half_width(correction.alpha()),
     };
+    let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
+    let verdict = verdict(metric, low, high, margin);
     Some(Comparison {
         metric,
         rounds: estimate.n,
         ratio: estimate.mean.exp(),
         low: low.exp(),
         high: high.exp(),
-        detectable: detectable(estimate.std_err, estimate.n, correction),
+        detectable: match estimate.n < MIN_ROUNDS {
+            true => f64::INFINITY,
+            false => detectable(estimate.std_err, estimate.freedom, correction),
+        },
         verdict,
     })
 }
@@ -107,13 +111,9 @@ pub(crate) fn verdict(metric: Metric, low: f64, high: f64, margin: f64) -> Verdi
     }
 }
 
-/// The difference that a comparison of `rounds` observations with this standard error finds with
-/// probability [`POWER`], as a share.
-pub(crate) fn detectable(std_err: f64, rounds: usize, correction: Correction) -> f64 {
-    if rounds < MIN_ROUNDS {
-        return f64::INFINITY;
-    }
-    let freedom = rounds - 1;
+/// The difference that a comparison with this standard error and degrees of freedom finds with probability
+/// [`POWER`], as a share.
+pub(crate) fn detectable(std_err: f64, freedom: f64, correction: Correction) -> f64 {
     let reach = t_quantile(1.0 - correction.alpha() / 2.0, freedom) + t_quantile(POWER, freedom);
     (reach * std_err).exp_m1()
 }

@@ -47,10 +47,12 @@ pub enum KeepReason {
     NothingToCompare,
     /// No trial of the baseline counts.
     NoBaseline,
-    /// No cell differs in throughput.
+    /// No cell differs in a figure that decides: those of [`Group::objectives`].
     NoDifference,
-    /// What is better in throughput is worse in latency.
+    /// What is better in throughput is worse in latency, or the reverse where a rate is offered.
     Traded,
+    /// What is better is so by less than this run can tell from chance.
+    WithinNoise,
     /// Nothing is shown to be better, and more rounds could settle the rest.
     Open,
     /// Every cell is settled, and none is better.
@@ -73,7 +75,9 @@ impl Decision {
 /// What to do in a group. A cell is worth a change when it is better in throughput and not worse in
 /// latency, or better in latency and not worse in throughput; among several the one whose gain is
 /// largest at the near end of its interval, or the one with the fewest changes of those that cannot be told apart from
-/// it. A cell that can lose what the baseline cannot is none of
+/// it. Where a rate is offered throughput is given, and latency alone is wanted. A gain has to be as large as
+/// what the run can tell from chance ([`Group::is_shown`]): the best of several cells is the best by chance, too. A
+/// cell that can lose what the baseline cannot is none of
 /// them: whether its gain is worth that is not for figures to say. Where something else may have made the
 /// gain ([`Confounder`]), the baseline is kept.
 pub fn decide(run: &Run, group: &Group) -> Decision {
@@ -89,7 +93,10 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
     });
     let less_durable = risky.map(|(cell, metric)| LessDurable { cell: cell.summary.cell, metric });
     let baseline = group.baseline.cell;
-    let confounder = found.and_then(|(cell, metric)| confounder(run, baseline, cell, metric));
+    // What is better by less than is shown may have its reason, too.
+    let confounder = found
+        .or_else(|| best_of(group, false, &durable))
+        .and_then(|(cell, metric)| confounder(run, baseline, cell, metric));
     let reason = match (found, confounder) {
         (Some((cell, metric)), None) => {
             let cell = cell.summary.cell;
@@ -108,16 +115,26 @@ fn best<'a>(
     group: &'a Group,
     among: &dyn Fn(&ComparedCell) -> bool,
 ) -> Option<(&'a ComparedCell, Metric)> {
+    best_of(group, true, among)
+}
+
+/// The same, of what is shown or of all that is better.
+fn best_of<'a>(
+    group: &'a Group,
+    shown: bool,
+    among: &dyn Fn(&ComparedCell) -> bool,
+) -> Option<(&'a ComparedCell, Metric)> {
     let better_in = |wanted: Metric| {
-        worth_a_change(group, wanted, among)
+        let among = |cell: &ComparedCell| among(cell) && (!shown || group.is_shown(cell, wanted));
+        harmless(group, wanted, &among)
             .max_by(|a, b| sure_gain(a, wanted).total_cmp(&sure_gain(b, wanted)))
             .map(|cell| (cell, wanted))
     };
-    better_in(Metric::Throughput).or_else(|| better_in(Metric::P99))
+    group.objectives().iter().find_map(|metric| better_in(*metric))
 }
 
 /// The cells among some that are better in a figure and not worse in the other.
-fn worth_a_change<'a>(
+fn harmless<'a>(
     group: &'a Group,
     wanted: Metric,
     among: &dyn Fn(&ComparedCell) -> bool,
@@ -144,7 +161,8 @@ fn simplest<'a>(
         let worse = |metric| is_worse(run, metric, cell.summary.cell, best_cell);
         count(cell) < most && !worse(Metric::Throughput) && !worse(Metric::P99)
     };
-    worth_a_change(group, metric, among)
+    harmless(group, metric, among)
+        .filter(|cell| group.is_shown(cell, metric))
         .filter(alike)
         .min_by(|a, b| {
             let gain = |cell| sure_gain(cell, metric);
@@ -170,18 +188,28 @@ fn keep_reason(group: &Group, durable: &dyn Fn(&ComparedCell) -> bool) -> KeepRe
     if group.baseline.valid == 0 {
         return KeepReason::NoBaseline;
     }
-    let is = |cell: &ComparedCell, wanted| verdict(cell, Metric::Throughput) == wanted;
-    let better = |durably| {
+    let objectives = group.objectives();
+    let first = objectives[0];
+    let better = |durably, metric| {
         let cells = group.cells.iter().filter(|cell| durable(cell) == durably);
-        cells.into_iter().any(|cell| is(cell, Verdict::Better))
+        cells.into_iter().any(|cell| verdict(cell, metric) == Verdict::Better)
     };
-    if group.cells.iter().all(|cell| is(cell, Verdict::NoDifference)) {
+    let not_shown = |metric: &Metric| {
+        let of = |cell: &ComparedCell| durable(cell) && verdict(cell, *metric) == Verdict::Better;
+        group.cells.iter().any(|cell| of(cell) && !group.is_shown(cell, *metric))
+    };
+    let open = |cell: &ComparedCell| {
+        objectives.iter().any(|metric| verdict(cell, *metric) == Verdict::NotSettled)
+    };
+    if group.no_difference(objectives) {
         KeepReason::NoDifference
-    } else if better(true) {
+    } else if objectives.iter().any(not_shown) {
+        KeepReason::WithinNoise
+    } else if better(true, first) {
         KeepReason::Traded
-    } else if better(false) {
+    } else if better(false, first) {
         KeepReason::LessDurable
-    } else if group.cells.iter().any(|cell| is(cell, Verdict::NotSettled)) {
+    } else if group.cells.iter().any(open) {
         KeepReason::Open
     } else {
         KeepReason::NothingBetter

@@ -38,6 +38,7 @@ mod screening;
 mod sessions;
 mod shared_decision;
 mod summary;
+mod tail;
 mod transactions;
 
 pub use check_outcome::{CheckOpen, CheckOutcome, check_outcome};
@@ -52,7 +53,7 @@ pub use fleet::{
     HostStanding, Likeness, PooledFigure,
 };
 pub use limit::{Keeping, Limit, LimitFigure};
-pub use metric::{MIN_OPERATIONS_FOR_P99, Metric, fairness};
+pub use metric::{MIN_OPERATIONS_FOR_P99, MIN_OPERATIONS_TO_COMPARE_P99, Metric, fairness};
 pub use noise::NoiseFloor;
 pub use pilot::{PilotAnswer, PilotQuestion, Visit, pilot};
 pub use random_effects::{Pooled, outliers, pool};

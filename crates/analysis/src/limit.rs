@@ -1,7 +1,7 @@
 //! A limit that a user sets on a figure, and whether a cell keeps it.
 
-use crate::{Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric, blocks::blocks};
-use record::{Histogram, Measurement, Run};
+use crate::{Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric, blocks::blocks, tail::log_quantile};
+use record::{Measurement, Run};
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 use units::Nanos;
@@ -65,20 +65,18 @@ impl LimitFigure {
         }
     }
 
-    /// Of trials together.
-    fn of(self, measured: &[&Measurement]) -> Option<f64> {
+    /// The logarithm of the figure, of trials together.
+    fn log(self, measured: &[&Measurement]) -> Option<f64> {
         let quantile = |quantile: f64| {
-            let operations: u64 = measured.iter().map(|it| it.operations()).sum();
-            let mut pooled = Histogram::new();
-            measured.iter().for_each(|measurement| pooled.merge(&measurement.latency()));
-            let enough = operations >= self.least_operations();
-            enough.then(|| pooled.quantile(quantile))?.map(|it| it.0 as f64)
+            let pooled = Metric::pooled(measured);
+            let enough = pooled.count() >= self.least_operations();
+            enough.then(|| log_quantile(&pooled, quantile))?
         };
         match self {
             LimitFigure::P50 => quantile(0.5),
-            LimitFigure::P99 => Metric::P99.of_all(measured),
+            LimitFigure::P99 => Metric::P99.log(measured),
             LimitFigure::P999 => quantile(0.999),
-            LimitFigure::Throughput => Metric::Throughput.of_all(measured),
+            LimitFigure::Throughput => Metric::Throughput.log(measured),
         }
     }
 }
@@ -88,11 +86,9 @@ impl Limit {
     pub fn keeping(&self, run: &Run, cell: usize, correction: Correction) -> Keeping {
         let logs: Vec<f64> = blocks(run, cell, self.figure.least_operations())
             .values()
-            .filter_map(|measured| self.figure.of(measured))
-            .filter(|value| *value > 0.0)
-            .map(f64::ln)
+            .filter_map(|measured| self.figure.log(measured))
             .collect();
-        let Some(estimate) = Estimate::of(&logs).filter(|it| it.n >= MIN_TRIALS) else {
+        let Some(estimate) = Estimate::of_series(&logs).filter(|it| it.n >= MIN_TRIALS) else {
             return Keeping::Open;
         };
         let half = estimate.half_width(correction.alpha());

@@ -1,5 +1,6 @@
 //! The figures that verdicts are given on.
 
+use crate::tail::log_quantile;
 use record::{Histogram, Imported, Measurement, Quantity};
 use serde::Serialize;
 
@@ -19,6 +20,14 @@ pub enum Metric {
 /// Fewer operations than this have no 99th percentile worth the name.
 pub const MIN_OPERATIONS_FOR_P99: u64 = 200;
 
+/// Cells with fewer operations in all rounds are not compared in it: each of the three rounds that a verdict takes
+/// at the least would have fewer than [`MIN_OPERATIONS_FOR_P99`].
+pub const MIN_OPERATIONS_TO_COMPARE_P99: u64 = 3 * MIN_OPERATIONS_FOR_P99;
+
+/// Fewer operations a client say little of shares: of *N* that *n* clients make at random, Jain's index is by
+/// chance (*n* − 1)/*N* below 1, here 2 %.
+const MIN_OPERATIONS_A_CLIENT: u64 = 50;
+
 impl Metric {
     /// All.
     pub const ALL: [Metric; 3] = [Metric::Throughput, Metric::P99, Metric::Fairness];
@@ -31,11 +40,12 @@ impl Metric {
         }
     }
 
-    /// Fewer operations than this do not have the figure.
-    pub(crate) fn least_operations(self) -> u64 {
+    /// Fewer operations than this do not have the figure, where so many clients make them.
+    pub(crate) fn least_operations(self, clients: usize) -> u64 {
         match self {
             Metric::P99 => MIN_OPERATIONS_FOR_P99,
-            Metric::Throughput | Metric::Fairness => 0,
+            Metric::Fairness => MIN_OPERATIONS_A_CLIENT * clients as u64,
+            Metric::Throughput => 0,
         }
     }
 
@@ -44,7 +54,9 @@ impl Metric {
     /// of zero before a logarithm: left out, a cell that starves its clients now and then would be judged
     /// by its good trials alone.
     pub(crate) fn log(self, measured: &[&Measurement]) -> Option<f64> {
+        let printed = measured.iter().any(|it| it.imported.is_some());
         match self.of_all(measured)? {
+            _ if self == Metric::P99 && !printed => log_quantile(&Metric::pooled(measured), 0.99),
             value if value > 0.0 => Some(value.ln()),
             _ if self == Metric::Throughput => Some((0.5 / seconds(measured)).ln()),
             _ => None,
@@ -63,11 +75,7 @@ impl Metric {
                 (seconds > 0.0).then(|| operations as f64 / seconds)
             }
             Metric::P99 if operations < MIN_OPERATIONS_FOR_P99 => None,
-            Metric::P99 => {
-                let mut pooled = Histogram::new();
-                measured.iter().for_each(|measurement| pooled.merge(&measurement.latency()));
-                pooled.quantile(0.99).map(|p99| p99.0 as f64)
-            }
+            Metric::P99 => Metric::pooled(measured).quantile(0.99).map(|p99| p99.0 as f64),
             Metric::Fairness => {
                 let mut pooled: Vec<u64> = Vec::new();
                 for shares in measured.iter().map(|measurement| measurement.shares()) {
@@ -77,6 +85,13 @@ impl Metric {
                 fairness(&pooled)
             }
         }
+    }
+
+    /// The latencies of several trials together.
+    pub(crate) fn pooled(measured: &[&Measurement]) -> Histogram {
+        let mut pooled = Histogram::new();
+        measured.iter().for_each(|measurement| pooled.merge(&measurement.latency()));
+        pooled
     }
 
     /// The figure as another program printed it.

@@ -29,15 +29,17 @@ impl NoiseFloor {
         if rounds < 3 {
             return None;
         }
-        let estimate = Estimate::of_series(differences)?;
         // Var(a − a') = 2σ²
-        let block = estimate.std_err * (rounds as f64).sqrt() / std::f64::consts::SQRT_2;
-        let freedom = (rounds - 1) as f64;
+        let of_one = |estimate: Estimate| {
+            estimate.std_err * (rounds as f64).sqrt() / std::f64::consts::SQRT_2
+        };
+        let series = Estimate::of_series(differences)?;
+        let (block, freedom) = (of_one(series), series.freedom);
         let quantile = ChiSquared::new(freedom).ok()?.inverse_cdf(NOISE_ABOVE);
         let cautious = block * (freedom / quantile).sqrt();
         // Var(cell − mean of two baselines) = σ²·(1 + 1/2)
         let std_err = cautious * (1.5 / rounds as f64).sqrt();
-        let trial = block * pooled.max(1.0).sqrt();
-        Some(NoiseFloor { rounds, trial, detectable: detectable(std_err, rounds, correction) })
+        let trial = of_one(Estimate::of(differences)?) * pooled.max(1.0).sqrt();
+        Some(NoiseFloor { rounds, trial, detectable: detectable(std_err, freedom, correction) })
     }
 }

@@ -5,7 +5,7 @@
 //! round). With rounds as many as fit a budget, the interval's width follows from both, and the best trial is
 //! found by trying all lengths.
 
-use crate::{Correction, Estimate, t_quantile};
+use crate::{Correction, Estimate, MIN_VERDICT_ROUNDS, t_quantile};
 use plan::Timing;
 use units::Nanos;
 
@@ -119,7 +119,13 @@ pub fn pilot(visits: &[Visit], question: PilotQuestion) -> Option<PilotAnswer> {
     let trial = measure + beside;
     let of_rounds = |rounds: u32| {
         let std_err = (noise.round(measure, trial * slots) / f64::from(rounds)).sqrt();
-        crate::comparison::detectable(std_err, rounds as usize, question.correction)
+        match rounds < MIN_VERDICT_ROUNDS {
+            true => f64::INFINITY,
+            false => {
+                let freedom = f64::from(rounds - 1);
+                crate::comparison::detectable(std_err, freedom, question.correction)
+            }
+        }
     };
     let fitting = (budget / (slots * trial)).floor().clamp(1.0, f64::from(MAX_ROUNDS)) as u32;
     let rounds = match question.detect {
@@ -215,7 +221,7 @@ fn settling(visits: &[&Visit]) -> Option<(usize, bool)> {
         // One step in a hundred is out by chance.
         let chance = match visits.len() {
             0..3 => f64::INFINITY,
-            visits => t_quantile(0.995, visits - 1) * estimate.std_err,
+            visits => t_quantile(0.995, (visits - 1) as f64) * estimate.std_err,
         };
         estimate.mean.abs() > SETTLED.max(chance)
     };

@@ -7,7 +7,12 @@
 //! poor weight, and one that is too small by chance draws the mean to it: hosts are weighted with the
 //! variance of a round over all hosts, so that hosts of as many rounds count the same.
 
-use crate::{Estimate, comparison::MIN_ROUNDS, t_quantile};
+use crate::{
+    Estimate,
+    comparison::MIN_ROUNDS,
+    estimate::{mean, squares},
+    t_quantile,
+};
 use serde::Serialize;
 use statrs::{
     distribution::{ContinuousCDF, FisherSnedecor, StudentsT},
@@ -29,6 +34,9 @@ pub struct Pooled {
     pub unexplained: f64,
     /// The probability of such scatter, or more, if all hosts were alike.
     pub alike_probability: f64,
+    /// What the hosts' runs show: their plain mean, and the standard deviation about it.
+    #[serde(skip)]
+    pub shown: (f64, f64),
 }
 
 /// Whether an estimate can be pooled.
@@ -55,22 +63,29 @@ pub fn pool(effects: &[Estimate]) -> Option<Pooled> {
     // Where nothing scatters within hosts, as in a model without noise, all weigh the same.
     let floor = f64::EPSILON;
     let of = |it: &Estimate| (variance / it.n as f64).max(floor);
-    let (mean, weight) = weighted(&effects, |it| 1.0 / of(it));
-    let squares: f64 = effects.iter().map(|it| (it.mean - mean).powi(2) / of(it)).sum();
+    let (centre, weight) = weighted(&effects, |it| 1.0 / of(it));
+    let squared: f64 = effects.iter().map(|it| (it.mean - centre).powi(2) / of(it)).sum();
     let weights_squared: f64 = effects.iter().map(|it| of(it).powi(-2)).sum();
-    let between = ((squares - (hosts - 1) as f64) / (weight - weights_squared / weight)).max(0.0);
-    let (mean, weight) = weighted(&effects, |it| 1.0 / (of(it) + between));
-    let scatter: f64 = effects.iter().map(|it| (it.mean - mean).powi(2) / (of(it) + between)).sum();
-    let per_host = squares / (hosts - 1) as f64;
+    let between = ((squared - (hosts - 1) as f64) / (weight - weights_squared / weight)).max(0.0);
+    let (centre, weight) = weighted(&effects, |it| 1.0 / (of(it) + between));
+    let scatter: f64 = effects.iter().map(|it| (it.mean - centre).powi(2) / (of(it) + between)).sum();
+    let per_host = squared / (hosts - 1) as f64;
     let alike = FisherSnedecor::new((hosts - 1) as f64, freedom as f64);
     Some(Pooled {
         hosts,
-        mean,
+        mean: centre,
         std_err: (scatter / (hosts - 1) as f64 / weight).sqrt(),
         between: between.sqrt(),
         unexplained: if per_host > 1.0 { 1.0 - 1.0 / per_host } else { 0.0 },
         alike_probability: alike.map_or(1.0, |it| it.sf(per_host)),
+        shown: shown(&effects),
     })
+}
+
+fn shown(effects: &[Estimate]) -> (f64, f64) {
+    let means: Vec<f64> = effects.iter().map(|it| it.mean).collect();
+    let deviation = (squares(&means) / (means.len() - 1) as f64).sqrt();
+    (mean(&means), deviation)
 }
 
 fn weighted(effects: &[Estimate], weight: impl Fn(&Estimate) -> f64) -> (f64, f64) {
@@ -81,18 +96,22 @@ fn weighted(effects: &[Estimate], weight: impl Fn(&Estimate) -> f64) -> (f64, f6
 impl Pooled {
     /// The interval that misses the mean of all hosts with probability `alpha`.
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
-        let half = t_quantile(1.0 - alpha / 2.0, self.hosts - 1) * self.std_err;
+        let half = t_quantile(1.0 - alpha / 2.0, (self.hosts - 1) as f64) * self.std_err;
         (self.mean - half, self.mean + half)
     }
 
-    /// Where the true effect of the next host lies with probability 1 − `alpha` (Higgins, Thompson and
-    /// Spiegelhalter 2009, Journal of the Royal Statistical Society A 172, 137–159); `None` with fewer
-    /// than three hosts.
+    /// What a run of as many rounds shows on the next host with probability 1 − `alpha`, its own noise included:
+    /// the interval for one more observation of a normal sample, which holds however far hosts lie apart (Hahn
+    /// 1970, Journal of Quality Technology 2, 115–125). `None` with fewer than three hosts. Of the next host's
+    /// true effect no interval holds for a handful of hosts: τ is not known.
     pub fn next_host(&self, alpha: f64) -> Option<(f64, f64)> {
-        let freedom = self.hosts.checked_sub(2).filter(|it| *it > 0)?;
-        let spread = (self.between.powi(2) + self.std_err.powi(2)).sqrt();
-        let half = t_quantile(1.0 - alpha / 2.0, freedom) * spread;
-        Some((self.mean - half, self.mean + half))
+        if self.hosts < 3 {
+            return None;
+        }
+        let (mean, deviation) = self.shown;
+        let reach = t_quantile(1.0 - alpha / 2.0, (self.hosts - 1) as f64);
+        let half = reach * deviation * (1.0 + 1.0 / self.hosts as f64).sqrt();
+        Some((mean - half, mean + half))
     }
 }
 
@@ -244,7 +263,7 @@ fn inverse_trigamma(value: f64) -> f64 {
 /// so chosen (Benjamini and Yekutieli 2005, Journal of the American Statistical Association 100, 71–81).
 pub(crate) fn discoveries(effects: &[Estimate], alpha: f64) -> (Vec<bool>, f64) {
     let probability = |it: &Estimate| {
-        let t = StudentsT::new(0.0, 1.0, (it.n.max(2) - 1) as f64);
+        let t = StudentsT::new(0.0, 1.0, it.freedom.max(1.0));
         match (usable(it), t) {
             (true, Ok(t)) => 2.0 * t.sf(it.mean.abs() / it.std_err.max(f64::MIN_POSITIVE)),
             _ => 1.0,
@@ -264,7 +283,7 @@ mod tests {
     use super::*;
 
     fn estimate(mean: f64, std_err: f64, n: usize) -> Estimate {
-        Estimate { n, mean, std_err }
+        Estimate { n, mean, std_err, freedom: n as f64 - 1.0 }
     }
 
     #[test]

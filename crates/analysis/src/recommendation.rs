@@ -9,7 +9,7 @@ mod front;
 mod weighing;
 
 use crate::{
-    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::logs, compare,
+    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::{Trials, log_ratios}, compare,
     confounder::Confounder, findings,
 };
 use plan::{Factor, Level, LossKind, Role};
@@ -22,7 +22,7 @@ use weighing::{Candidate, Weighing};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Wish {
     /// What shall get better; without one, throughput, or where nothing is better in that, p99
-    /// latency.
+    /// latency; where a rate is offered, p99 latency alone.
     pub objective: Option<Metric>,
     /// What has to be kept. A figure that is limited may get worse within its limit.
     pub limits: Vec<Limit>,
@@ -37,6 +37,8 @@ pub struct Wish {
 pub struct Recommendation {
     /// What was wanted.
     pub wish: Wish,
+    /// The figures that decide, the first before the others.
+    pub objectives: Vec<Metric>,
     /// What to do.
     pub answer: Answer,
     /// The group whose figures stand for the answer, by its place.
@@ -101,8 +103,10 @@ pub enum StayReason {
     NoBaseline,
     /// No cell is shown to keep the limits, the baseline neither.
     LimitsMissed,
-    /// No cell differs.
+    /// No cell differs in what was wanted, or without a wish in any figure that decides.
     NoDifference,
+    /// What is better is so by less than this run can tell from chance.
+    WithinNoise,
     /// What is better in one figure is worse in another.
     Traded,
     /// What is better under one condition is worse under another.
@@ -226,7 +230,7 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
     let weighing = Weighing::of(run, analysis, wish);
     let metrics = match wish.objective {
         Some(metric) => vec![metric],
-        None => vec![Metric::Throughput, Metric::P99],
+        None => weighing.objectives().to_vec(),
     };
     let screened = weighing.screened(analysis).filter(|_| metrics[0] == Metric::Throughput);
     let taken = screened.map(|it| (Metric::Throughput, it, TakeReason::BetterOverAll));
@@ -241,7 +245,11 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         Some((metric, candidate, TakeReason::Better | TakeReason::BetterOverAll)) => {
             weighing.confounder(run, candidate, metric)
         }
-        _ => None,
+        Some(_) => None,
+        // What is better by less than is shown may have its reason, too.
+        None => metrics.iter().find_map(|metric| {
+            weighing.confounder(run, weighing.best_unshown(*metric)?, *metric)
+        }),
     };
     let (answer, chosen) = match (taken, confounder) {
         (_, Some(Confounder::Unsteady)) => (Answer::Keep { why: StayReason::Unsteady }, None),
@@ -250,7 +258,7 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))
         }
-        (None, None) => (Answer::Keep { why: weighing.stay_reason(metric) }, None),
+        (None, None) => (Answer::Keep { why: weighing.stay_reason(&metrics) }, None),
     };
     let group = chosen.map_or(weighing.counted[0], |it| weighing.shown(it, metric));
     let cells = match answer {
@@ -264,6 +272,7 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
     });
     Recommendation {
         wish: wish.clone(),
+        objectives: metrics,
         answer,
         group,
         conditions: weighing.standings(chosen, metric),
@@ -323,7 +332,8 @@ fn tied(
 /// Whether a cell is shown to be worse than another of its group.
 pub(crate) fn is_worse(run: &Run, metric: Metric, cell: usize, than: usize) -> bool {
     // Of each pair alone: a wider interval would call more of them alike.
-    compare(metric, &paired(run, metric, cell, than), Correction::ALONE, run.plan.margin)
+    let logs = log_ratios(run, metric, Trials::of(cell), Trials::of(than));
+    compare(metric, &logs, Correction::ALONE, run.plan.margin)
         .is_some_and(|found| found.verdict == Verdict::Worse)
 }
 
@@ -343,11 +353,4 @@ fn is_distinguished(
             .iter()
             .any(|group| is_worse(run, metric, other.cell(*group), best.cell(*group)))
     })
-}
-
-/// One observation a round: a cell's logarithm less the other's.
-fn paired(run: &Run, metric: Metric, cell: usize, other: usize) -> Vec<f64> {
-    let others = logs(run, metric, other);
-    let of = logs(run, metric, cell);
-    of.iter().filter_map(|(place, value)| Some(value - others.get(place)?)).collect()
 }

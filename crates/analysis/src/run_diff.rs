@@ -281,7 +281,7 @@ fn group(
         let one = rounds(first.run, metric, a.baseline.cell);
         let other = rounds(second.run, metric, b.baseline.cell);
         let (std_err, freedom) = welch(&one, &other)?;
-        let reach = t_quantile(0.975, freedom) + t_quantile(0.8, freedom);
+        let reach = t_quantile(0.975, freedom as f64) + t_quantile(0.8, freedom as f64);
         Some((metric, (reach * std_err).exp_m1()))
     });
     DiffGroup {
@@ -320,7 +320,7 @@ fn shift(one: &[f64], other: &[f64], correction: Correction, margin: f64) -> Opt
     let (a, b) = (Estimate::of(one)?, Estimate::of(other)?);
     let difference = b.mean - a.mean;
     let half = welch(one, other).map_or(f64::INFINITY, |(std_err, freedom)| {
-        t_quantile(1.0 - correction.alpha() / 2.0, freedom) * std_err
+        t_quantile(1.0 - correction.alpha() / 2.0, freedom as f64) * std_err
     });
     let (low, high) = (difference - half, difference + half);
     let width = (1.0 + margin).ln();

@@ -313,7 +313,7 @@ impl<'a> Race<'a> {
     }
 
     fn interval(&self, difference: Difference) -> (f64, f64) {
-        let reach = t_quantile(1.0 - self.correction.alpha() / 2.0, difference.freedom);
+        let reach = t_quantile(1.0 - self.correction.alpha() / 2.0, difference.freedom as f64);
         let half = match difference.std_err {
             0.0 => 0.0,
             std_err => reach * std_err,

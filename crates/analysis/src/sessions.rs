@@ -305,7 +305,7 @@ fn compare(
         _ => {
             let variance = (squares(first) + squares(other)) / freedom as f64;
             let shares = 1.0 / first.len() as f64 + 1.0 / other.len() as f64;
-            t_quantile(1.0 - correction.alpha() / 2.0, freedom) * (variance * shares).sqrt()
+            t_quantile(1.0 - correction.alpha() / 2.0, freedom as f64) * (variance * shares).sqrt()
         }
     };
     let (low, high) = (difference - half_width, difference + half_width);

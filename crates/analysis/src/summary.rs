@@ -2,7 +2,7 @@
 
 use crate::{
     Comparison, Correction, Estimate, Metric, NoiseFloor, Screening, TransactionSummary, Verdict,
-    aggregation::aggregate_counters, blocks::logs, compare,
+    aggregation::aggregate_counters, blocks::{self, Trials}, compare,
 };
 use plan::{Factor, Loss};
 use record::{
@@ -155,6 +155,42 @@ impl Analysis {
     }
 }
 
+impl Group {
+    /// Whether a rate was offered: what is completed in a second is then given, and latency alone tells how
+    /// good a setting is.
+    pub fn is_offered(&self) -> bool {
+        let cells = self.cells.iter().map(|cell| &cell.summary);
+        let mut all = std::iter::once(&self.baseline).chain(cells);
+        all.any(|it| it.latency.is_some_and(|latency| latency.response))
+    }
+
+    /// The figures that decide, the first before the others.
+    pub fn objectives(&self) -> &'static [Metric] {
+        if self.is_offered() { &[Metric::P99] } else { &[Metric::Throughput, Metric::P99] }
+    }
+
+    /// Whether no cell differs from the baseline in any of these figures. One in which no cell at all could be
+    /// compared does not count.
+    pub fn no_difference(&self, figures: &[Metric]) -> bool {
+        let all = |metric: &Metric| -> Vec<Option<Verdict>> {
+            let verdict = |cell: &ComparedCell| Some(cell.comparison(*metric)?.verdict);
+            self.cells.iter().map(verdict).collect()
+        };
+        let compared: Vec<Vec<Option<Verdict>>> =
+            figures.iter().map(all).filter(|all| all.iter().any(Option::is_some)).collect();
+        let same = |verdict: &Option<Verdict>| *verdict == Some(Verdict::NoDifference);
+        !compared.is_empty() && compared.iter().flatten().all(same)
+    }
+
+    /// Whether the difference of a cell is as large as the smallest that its trials, and the baseline's against
+    /// themselves, show four times in five.
+    pub fn is_shown(&self, cell: &ComparedCell, metric: Metric) -> bool {
+        let Some(found) = cell.comparison(metric) else { return false };
+        let floor = self.noise.iter().find(|(of, _)| *of == metric).map(|(_, it)| it.detectable);
+        found.ratio.ln().abs() >= found.detectable.max(floor.unwrap_or(0.0)).ln_1p()
+    }
+}
+
 impl ComparedCell {
     /// The comparison in one figure, if it could be made.
     pub fn comparison(&self, metric: Metric) -> Option<&Comparison> {
@@ -241,24 +277,12 @@ pub(crate) fn log_ratios(run: &Run, metric: Metric, cell: usize, baseline: usize
     if !run.trials.iter().any(worked) {
         return Vec::new();
     }
-    let baseline = logs(run, metric, baseline);
-    logs(run, metric, cell)
-        .into_iter()
-        .filter_map(|((round, _), value)| {
-            let same_round: Vec<f64> =
-                [0, 1].iter().filter_map(|&r| baseline.get(&(round, r)).copied()).collect();
-            let count = same_round.len() as f64;
-            (count > 0.0).then(|| value - same_round.iter().sum::<f64>() / count)
-        })
-        .collect()
+    blocks::log_ratios(run, metric, Trials::of(cell), Trials::of(baseline))
 }
 
 fn baseline_differences(run: &Run, metric: Metric, baseline: usize) -> Vec<f64> {
-    let logs = logs(run, metric, baseline);
-    logs.iter()
-        .filter(|((_, replica), _)| *replica == 0)
-        .filter_map(|((round, _), value)| Some(value - logs.get(&(*round, 1))?))
-        .collect()
+    let [first, second] = [&[0], &[1]].map(|replicas| Trials { cell: baseline, replicas });
+    blocks::log_ratios(run, metric, first, second)
 }
 
 fn summary(run: &Run, cell: usize, shown: &[Factor]) -> CellSummary {

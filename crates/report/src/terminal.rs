@@ -425,9 +425,9 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
     };
     if group.cells.iter().any(no_p99) {
         notes.push(format!(
-            "p99 latency is not compared where trials have fewer than {} operations; longer ones \
-             (--measure) would have more.",
-            analysis::MIN_OPERATIONS_FOR_P99
+            "p99 latency is not compared where a cell has fewer than {} operations in all; longer \
+             trials (--measure) would have more.",
+            analysis::MIN_OPERATIONS_TO_COMPARE_P99
         ));
     }
     notes.extend(transactions::retries(group));

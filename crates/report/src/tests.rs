@@ -176,7 +176,7 @@ fn keeping_what_one_has_is_an_answer() {
         trial.id.cell = trial.id.cell.min(1);
     }
     let analysis = Analysis::of(&run);
-    assert_eq!(decided(&run, &analysis), "Keep scheduler mq-deadline: throughput is the same.");
+    assert_eq!(decided(&run, &analysis), "Keep scheduler mq-deadline: throughput and p99 latency are the same.");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_missing_p99_has_its_reason() {
         }
     }
     let text = terminal(&run, &Analysis::of(&run), 80);
-    assert!(text.contains("fewer than 200 operations"), "{text}");
+    assert!(text.contains("fewer than 600"), "{text}");
 }
 
 /// A run on a database in which commits that do not wait are half as fast again.

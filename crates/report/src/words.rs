@@ -47,9 +47,17 @@ pub(crate) fn change(comparison: &Comparison) -> String {
     change_within(comparison.ratio, comparison.low, comparison.high)
 }
 
-/// The same of a ratio and the ends of its interval.
+/// The same of a ratio and the ends of its interval; of too few rounds there is none.
 pub(crate) fn change_within(ratio: f64, low: f64, high: f64) -> String {
-    format!("{} ({}..{})", percent(ratio), end(low), end(high))
+    format!("{} ({})", percent(ratio), interval(low, high))
+}
+
+/// `+2.0..+9.9`.
+fn interval(low: f64, high: f64) -> String {
+    match (end(low).as_str(), end(high).as_str()) {
+        ("-100", "any") => "no interval".to_owned(),
+        (low, high) => format!("{low}..{high}"),
+    }
 }
 
 /// Of several, from the least to the most, and the ends of all intervals: `+5.3 % to +9.9 % (+2.0..+12)`.
@@ -60,7 +68,7 @@ pub(crate) fn changes(comparisons: &[&Comparison]) -> String {
         |of: fn(&Comparison) -> f64| comparisons.iter().map(|it| of(it)).fold(f64::NAN, f64::max);
     let (first, last) = (percent(least(|it| it.ratio)), percent(most(|it| it.ratio)));
     let range = if first == last { first } else { format!("{first} to {last}") };
-    format!("{range} ({}..{})", end(least(|it| it.low)), end(most(|it| it.high)))
+    format!("{range} ({})", interval(least(|it| it.low), most(|it| it.high)))
 }
 
 /// The end of an interval, as a change in percent.

@@ -24,7 +24,7 @@ pub struct PooledFigure {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// Where the true ratio of the next host lies, 19 times in 20; none with two hosts.
+    /// The ratio that a run of as many rounds shows on the next host, 19 times in 20; none with two hosts.
     pub next_host: Option<(f64, f64)>,
     /// What may be said of the fleet.
     pub verdict: FleetVerdict,

@@ -1,12 +1,12 @@
 //! What a choice costs: the cells that no other beats in throughput and latency at once.
 
 use super::{FrontCell, changes};
-use crate::{ComparedCell, Group, Metric};
+use crate::{CellSummary, ComparedCell, Group};
 use plan::LossKind;
 use record::Run;
 use std::collections::BTreeSet;
 
-/// A cell's figures over its baseline's.
+/// A cell's figures as they are shown.
 #[derive(Clone, Copy)]
 struct Figures {
     cell: usize,
@@ -23,9 +23,10 @@ pub fn front(
     always: &[usize],
 ) -> Vec<FrontCell> {
     let margin = run.plan.margin;
-    let baseline = Figures { cell: group.baseline.cell, changes: 0, throughput: 1.0, p99: 1.0 };
-    let all: Vec<Figures> = std::iter::once(baseline)
-        .chain(group.cells.iter().filter_map(|cell| figures(run, cell)))
+    let cells = group.cells.iter().map(|cell| &cell.summary);
+    let all: Vec<Figures> = std::iter::once(&group.baseline)
+        .chain(cells)
+        .filter_map(|summary| figures(summary, changes(run, summary.cell).len()))
         .collect();
     let mut front: Vec<Figures> = all
         .iter()
@@ -48,14 +49,13 @@ pub fn is_safe(group: &Group, cell: &ComparedCell, accepted: &BTreeSet<LossKind>
     more.all(|loss| accepted.contains(&loss.kind()))
 }
 
-fn figures(run: &Run, cell: &ComparedCell) -> Option<Figures> {
-    let ratio = |metric| cell.comparison(metric).map(|comparison| comparison.ratio);
+fn figures(summary: &CellSummary, changes: usize) -> Option<Figures> {
     Some(Figures {
-        cell: cell.summary.cell,
-        changes: changes(run, cell.summary.cell).len(),
-        throughput: ratio(Metric::Throughput)?,
+        cell: summary.cell,
+        changes,
+        throughput: summary.throughput?.mean,
         // Where there is no 99th percentile there is nothing to pay with.
-        p99: ratio(Metric::P99).unwrap_or(1.0),
+        p99: summary.latency.map_or(1.0, |latency| latency.p99.0.max(1) as f64),
     })
 }
 

@@ -104,6 +104,22 @@ impl<'a> Weighing<'a> {
         self.counted.iter().any(|group| candidate.verdict(*group, metric) == Some(wanted))
     }
 
+    /// Whether it is better by as much as the run can tell from chance, under a condition that counts.
+    fn is_shown(&self, candidate: &Candidate, metric: Metric) -> bool {
+        self.counted.iter().any(|group| {
+            candidate.verdict(*group, metric) == Some(Verdict::Better)
+                && candidate.cells[*group]
+                    .is_some_and(|cell| self.groups[*group].is_shown(cell, metric))
+        })
+    }
+
+    /// The figures that decide where none is named: latency alone where a rate is offered under all conditions.
+    pub fn objectives(&self) -> &'static [Metric] {
+        let offered = |group: &usize| self.groups[*group].is_offered();
+        let decides = self.counted.iter().find(|group| !offered(group)).or(self.counted.first());
+        decides.map_or(&[Metric::Throughput], |group| self.groups[*group].objectives())
+    }
+
     /// Whether nothing speaks against it but that it may be no better.
     fn is_harmless(&self, candidate: &Candidate, metric: Metric) -> bool {
         candidate.safe
@@ -130,6 +146,17 @@ impl<'a> Weighing<'a> {
         self.baseline_keeping.iter().all(|keeping| *keeping == Keeping::Kept)
     }
 
+    /// The best of those that are better by less than is shown.
+    pub fn best_unshown(&self, metric: Metric) -> Option<&Candidate<'a>> {
+        let better = |it: &&Candidate| {
+            self.is_harmless(it, metric)
+                && it.keeps_limits()
+                && self.any(it, metric, Verdict::Better)
+        };
+        let all = self.candidates.iter().filter(better);
+        all.max_by(|a, b| self.gain(a, metric).total_cmp(&self.gain(b, metric)))
+    }
+
     /// The candidates that are worth a change.
     pub fn worth_taking(&self, metric: Metric) -> impl Iterator<Item = &Candidate<'a>> {
         let rescued = !self.baseline_keeps_limits();
@@ -137,9 +164,7 @@ impl<'a> Weighing<'a> {
             // What keeps the limits where the baseline does not need not be better.
             true => it.safe && self.is_tested(it) && it.keeps_limits(),
             false => {
-                self.is_harmless(it, metric)
-                    && it.keeps_limits()
-                    && self.any(it, metric, Verdict::Better)
+                self.is_harmless(it, metric) && it.keeps_limits() && self.is_shown(it, metric)
             }
         })
     }
@@ -265,8 +290,9 @@ impl<'a> Weighing<'a> {
         self.counted.iter().filter_map(of).reduce(f64::max)
     }
 
-    /// Why nothing is to be changed.
-    pub fn stay_reason(&self, metric: Metric) -> StayReason {
+    /// Why nothing is to be changed, where these figures decide, the first before the others.
+    pub fn stay_reason(&self, metrics: &[Metric]) -> StayReason {
+        let metric = metrics[0];
         let counted = || self.counted.iter().map(|group| &self.groups[*group]);
         if self.candidates.is_empty() {
             return StayReason::NothingToCompare;
@@ -284,15 +310,25 @@ impl<'a> Weighing<'a> {
                 PassedOverReason::WorseUnder(_) => StayReason::Conditions,
             };
         }
-        let all = || {
-            let of = |it: &'_ Candidate<'a>| -> Vec<Option<Verdict>> {
-                self.counted.iter().map(|group| it.verdict(*group, metric)).collect()
+        let not_shown = |metric: &Metric| {
+            let of = |it: &Candidate| {
+                self.is_harmless(it, *metric)
+                    && self.any(it, *metric, Verdict::Better)
+                    && !self.is_shown(it, *metric)
             };
-            self.candidates.iter().flat_map(of)
+            self.candidates.iter().any(of)
         };
-        if all().all(|verdict| verdict == Some(Verdict::NoDifference)) {
+        let verdicts = || {
+            let groups = self.counted.iter().flat_map(|group| metrics.iter().map(move |it| (group, it)));
+            groups.flat_map(|(group, metric)| {
+                self.candidates.iter().map(move |it| it.verdict(*group, *metric))
+            })
+        };
+        if counted().all(|group| group.no_difference(metrics)) {
             StayReason::NoDifference
-        } else if all().any(|it| matches!(it, None | Some(Verdict::NotSettled))) {
+        } else if metrics.iter().any(not_shown) {
+            StayReason::WithinNoise
+        } else if verdicts().any(|it| matches!(it, None | Some(Verdict::NotSettled))) {
             StayReason::Open
         } else {
             StayReason::NothingBetter

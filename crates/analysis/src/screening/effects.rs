@@ -156,7 +156,7 @@ impl Model {
         // The largest of several differences is large by chance, too.
         let pairs = weights.len() * (weights.len() - 1) / 2 * self.terms.len();
         let alpha = Correction { cells: pairs, ..correction }.alpha();
-        let reach = t_quantile(1.0 - alpha / 2.0, self.freedom);
+        let reach = t_quantile(1.0 - alpha / 2.0, self.freedom as f64);
         (weights.len() > 1).then(|| Effect {
             factors: self.terms[term].clone(),
             best: best.0.clone(),

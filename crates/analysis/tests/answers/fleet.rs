@@ -61,20 +61,18 @@ fn pooled_intervals_hold_the_truth_with_and_without_differences_between_hosts() 
 }
 
 #[test]
-fn the_next_host_is_where_it_was_said_to_be() {
-    for (at, kind) in
-        kinds().into_iter().filter(|it| it.hosts >= 5 && it.between > 0.05).enumerate()
-    {
+fn a_run_on_the_next_host_shows_what_was_said() {
+    for (at, kind) in kinds().into_iter().filter(|it| it.hosts >= 3).enumerate() {
         let mut stream = Stream::new(70 + at as u64, "next host");
         let mut held = 0;
         for _ in 0..FLEETS {
             let (low, high) = pool(&fleet(kind, &mut stream)).unwrap().next_host(0.05).unwrap();
-            let next = MEAN + kind.between * stream.normal();
+            let next = fleet(Kind { hosts: 1, ..kind }, &mut stream)[0].mean;
             held += u32::from(low <= next && next <= high);
         }
         let share = f64::from(held) / f64::from(FLEETS);
         println!("{share:.4} {kind:?}");
-        assert!((0.93..=0.98).contains(&share), "{share} {kind:?}");
+        assert!((0.93..=0.97).contains(&share), "{share} {kind:?}");
     }
 }
 

@@ -8,4 +8,5 @@ mod fleet;
 mod recommendation;
 mod screening;
 mod sessions;
+mod tails;
 mod verdicts;

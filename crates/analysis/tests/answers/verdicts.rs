@@ -2,7 +2,8 @@
 //! machines have, looked at as often as a run with a budget looks.
 
 use analysis::{
-    Analysis, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, findings,
+    Analysis, Correction, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, compare,
+    findings,
 };
 use plan::{Factor, Level, Offer, Plan, RawPlan};
 use random::Stream;
@@ -158,7 +159,7 @@ fn of_a_thousand_comparisons_with_nothing_in_them_few_are_called_different() {
 
 /// One cell beside its baseline, in so many rounds that nobody looks at before their end; they differ in a setting that
 /// is switched from trial to trial, or in one for which a round has two halves.
-fn pair(rounds: u32, slow: bool) -> Plan {
+pub(crate) fn pair(rounds: u32, slow: bool) -> Plan {
     let (factor, names) = match slow {
         true => ("filesystem", ["ext4", "xfs"]),
         false => ("scheduler", ["none", "bfq"]),
@@ -226,7 +227,41 @@ fn intervals_hold_the_truth_as_often_as_they_say_where_trials_are_disturbed() {
     intervals_hold_the_truth_on(3);
 }
 
-/// Trials of 60 operations have no 99th percentile, and 30 rounds of them have: by blocks of five rounds.
+/// Rounds whose ratios are alike from one to the next: a setting that is better for some minutes, and then not.
+/// From ten rounds on that is seen, and intervals are wider.
+#[test]
+fn intervals_allow_for_rounds_that_are_like_those_before() {
+    const RUNS: usize = 2000;
+    for (rounds, alike, least) in [
+        (5, 0.0, 0.93),
+        (8, 0.0, 0.93),
+        (12, 0.3, 0.9),
+        (12, 0.6, 0.84),
+        (16, 0.3, 0.91),
+        (16, 0.6, 0.88),
+        (40, 0.0, 0.93),
+        (40, 0.6, 0.91),
+    ] {
+        let mut stream = Stream::new(rounds, "alike");
+        let mut held = 0;
+        for _ in 0..RUNS {
+            let mut noise = stream.normal();
+            let mut logs = Vec::new();
+            for _ in 0..rounds {
+                logs.push(0.05 + 0.03 * noise);
+                let fresh = (1.0f64 - alike * alike).sqrt();
+                noise = alike * noise + fresh * stream.normal();
+            }
+            let found = compare(Metric::Throughput, &logs, Correction::ALONE, 0.03).unwrap();
+            held += usize::from((found.low.ln()..=found.high.ln()).contains(&0.05));
+        }
+        let share = held as f64 / RUNS as f64;
+        println!("{rounds} rounds, correlation {alike}: {share:.3}");
+        assert!((least..=0.975).contains(&share), "{rounds} rounds, {alike}: {share}");
+    }
+}
+
+/// Trials of 60 operations have no 99th percentile, and 30 rounds of them have.
 #[test]
 fn short_trials_have_a_percentile_together() {
     let mut called = 0;
@@ -247,7 +282,7 @@ fn short_trials_have_a_percentile_together() {
             }
             let cells = &Analysis::of(&run).groups[0].cells;
             let p99 = |cell: usize| *cells[cell].comparison(Metric::P99).unwrap();
-            assert_eq!(p99(0).rounds, 6);
+            assert_eq!(p99(0).rounds, 15, "of two each");
             assert_eq!(p99(1).verdict, Verdict::Better, "machine {machine} seed {seed}");
             called += usize::from(different(p99(0).verdict));
             count += 1;

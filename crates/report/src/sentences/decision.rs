@@ -111,7 +111,7 @@ fn decided(alike: &[(&Group, &Decision)]) -> String {
     let Some((group, decision)) = alike.first() else { return String::new() };
     let choice = match decision.choice {
         Choice::Take(metric) => take(alike, metric),
-        Choice::Keep(reason) => keep(&group.baseline.phrase, reason),
+        Choice::Keep(reason) => keep(group, reason),
     };
     let risk = decision.less_durable.and_then(|less| risk(alike, less));
     risk.map_or(choice.clone(), |risk| format!("{choice} {risk}"))
@@ -140,7 +140,22 @@ fn risk(alike: &[(&Group, &Decision)], less: LessDurable) -> Option<String> {
     ))
 }
 
-fn keep(baseline: &str, reason: KeepReason) -> String {
+/// `throughput and p99 latency are the same`: the figures that decide and could be compared.
+pub(crate) fn are_the_same(groups: &[&Group], metrics: &[Metric]) -> String {
+    let compared = |metric: &&Metric| {
+        let mut cells = groups.iter().flat_map(|group| &group.cells);
+        cells.any(|cell| cell.comparison(**metric).is_some())
+    };
+    let names: Vec<&str> = metrics.iter().filter(compared).map(|it| words::metric_name(*it)).collect();
+    match names.as_slice() {
+        [one] => format!("{one} is the same"),
+        names => format!("{} are the same", names.join(" and ")),
+    }
+}
+
+fn keep(group: &Group, reason: KeepReason) -> String {
+    let baseline = &group.baseline.phrase;
+    let offered = group.is_offered();
     match reason {
         KeepReason::NothingToCompare => {
             format!("Nothing was compared with {baseline}: name levels, such as --schedulers all.")
@@ -149,11 +164,22 @@ fn keep(baseline: &str, reason: KeepReason) -> String {
             format!("Nothing can be said: no trial of {baseline} counts.")
         }
         KeepReason::NoDifference => {
-            format!("Keep {baseline}: throughput is the same.")
+            let at = if offered { " at the rate that is offered" } else { "" };
+            format!("Keep {baseline}: {}{at}.", are_the_same(&[group], group.objectives()))
         }
+        KeepReason::WithinNoise => format!(
+            "Keep {baseline}: what is better is so by less than these rounds can tell from chance; more \
+             rounds could settle it."
+        ),
+        KeepReason::Traded if offered => format!(
+            "Keep {baseline}: what has a shorter tail completes less of the rate that is offered."
+        ),
         KeepReason::Traded => format!(
             "Keep {baseline}, unless throughput is worth a longer tail to you: what is better in \
              throughput is worse in p99 latency."
+        ),
+        KeepReason::Open if !offered && group.no_difference(&[Metric::Throughput]) => format!(
+            "Keep {baseline}: throughput is the same; p99 latency is open, and more rounds could settle it."
         ),
         KeepReason::Open => format!(
             "Keep {baseline}: nothing is shown to be better; more rounds could settle what is open."

@@ -123,9 +123,9 @@ fn disagreement(figure: &PooledFigure) -> String {
             pooled.unexplained * 100.0
         ),
     };
-    if let Some((low, high)) = figure.next_host.filter(|_| between >= 0.0005) {
+    if let Some((low, high)) = figure.next_host {
         text.push_str(&format!(
-            " The next host of this kind has a change between {} and {}.",
+            " Such a run on the next host of this kind shows a change between {} and {}, 19 times in 20.",
             words::percent(low),
             words::percent(high)
         ));

@@ -173,9 +173,20 @@ impl About<'_> {
             StayReason::LimitsMissed => {
                 format!("{keep}: no setting of this run is shown to keep {}.", self.limit_words())
             }
-            StayReason::NoDifference => format!(
-                "{keep}: no setting differs from it by more than {}.",
-                words::share(self.run.plan.margin)
+            StayReason::NoDifference => {
+                let counted = self.recommendation.conditions.iter().filter(|it| it.counted);
+                let groups: Vec<&Group> =
+                    counted.map(|it| &self.analysis.groups[it.group]).collect();
+                let metrics = &self.recommendation.objectives;
+                format!(
+                    "{keep}: {} within {} with every setting.",
+                    super::decision::are_the_same(&groups, metrics),
+                    words::share(self.run.plan.margin)
+                )
+            }
+            StayReason::WithinNoise => format!(
+                "{keep}: what is better is so by less than this run can tell from chance; more rounds \
+                 could settle it."
             ),
             StayReason::Traded => format!(
                 "{keep}: what is better in one figure is worse in another, and what that is worth is \
@@ -211,7 +222,7 @@ impl About<'_> {
             return None;
         }
         let size = self.recommendation.detectable?;
-        let metric = self.recommendation.wish.objective.unwrap_or(Metric::Throughput);
+        let metric = *self.recommendation.objectives.first()?;
         Some(format!(
             "A true difference of {} in {} would have shown four times in five; a smaller one may be \
              there and be missed.",

@@ -46,8 +46,17 @@ pub(crate) fn screening(plan: &Plan, it: &Screening) -> Vec<String> {
     let standing = |wanted: ScreenStanding| -> Vec<&ScreenedSetting> {
         it.settings.iter().filter(|setting| setting.standing == wanted).collect()
     };
+    let left = standing(ScreenStanding::Left);
+    let (worse, open): (Vec<&ScreenedSetting>, Vec<&ScreenedSetting>) =
+        left.iter().partition(|it| it.to_leader.is_some_and(|ratio| ratio.high < 1.0));
+    for (all, words) in
+        [(open, "Not shown to be worse than it"), (worse, "Measured to the end and worse than it")]
+    {
+        if !all.is_empty() {
+            said.push(format!("{words}: {}.", named(&all)));
+        }
+    }
     for (wanted, words) in [
-        (ScreenStanding::Left, "Not shown to be worse than it"),
         (
             ScreenStanding::Aside(AsideCause::Worse),
             "Shown to be worse than the leader of their round",
