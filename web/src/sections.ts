@@ -454,7 +454,7 @@ export function findings(run: Document): Section | null {
   return {
     id: "findings",
     short: "Findings",
-    title: `${run.findings.length} probable cause${run.findings.length === 1 ? "" : "s"}`,
+    title: `${run.findings.length} finding${run.findings.length === 1 ? "" : "s"}`,
     content: () =>
       run.findings.map((finding) =>
         h(

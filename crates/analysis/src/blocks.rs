@@ -135,7 +135,9 @@ fn picked<'a>(all: &Blocks<'a>, of: Trials, block: u32, least: u64) -> Vec<Vec<&
 fn percentiles(sides: &[[Vec<Vec<&Measurement>>; 2]]) -> Vec<f64> {
     let rounds: Vec<tail::Round> = sides
         .iter()
-        .map(|sides| sides.each_ref().map(|side| side.iter().map(|it| Metric::pooled(it)).collect()))
+        .map(|sides| {
+            sides.each_ref().map(|side| side.iter().map(|it| Metric::pooled(it)).collect())
+        })
         .collect();
     let count = |side: usize| -> u64 {
         sides.iter().flat_map(|sides| &sides[side]).flatten().map(|it| it.operations()).sum()

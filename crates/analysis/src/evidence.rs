@@ -16,8 +16,8 @@ pub enum Evidence {
     CpuWait {
         /// Microseconds an operation.
         waited_us: f64,
-        /// The mean latency in that cell, microseconds.
-        mean_latency_us: f64,
+        /// From one operation of a client to its next in that cell, microseconds; at least the mean latency.
+        period_us: f64,
     },
     /// The busiest thread of the load generator.
     GeneratorBusy {

@@ -1,6 +1,8 @@
 //! A limit that a user sets on a figure, and whether a cell keeps it.
 
-use crate::{Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric, blocks::blocks, tail::log_quantile};
+use crate::{
+    Correction, Estimate, MIN_OPERATIONS_FOR_P99, Metric, blocks::blocks, tail::log_quantile,
+};
 use record::{Measurement, Run};
 use serde::Serialize;
 use std::{fmt, str::FromStr};

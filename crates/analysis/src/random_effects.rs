@@ -68,7 +68,8 @@ pub fn pool(effects: &[Estimate]) -> Option<Pooled> {
     let weights_squared: f64 = effects.iter().map(|it| of(it).powi(-2)).sum();
     let between = ((squared - (hosts - 1) as f64) / (weight - weights_squared / weight)).max(0.0);
     let (centre, weight) = weighted(&effects, |it| 1.0 / (of(it) + between));
-    let scatter: f64 = effects.iter().map(|it| (it.mean - centre).powi(2) / (of(it) + between)).sum();
+    let scatter: f64 =
+        effects.iter().map(|it| (it.mean - centre).powi(2) / (of(it) + between)).sum();
     let per_host = squared / (hosts - 1) as f64;
     let alike = FisherSnedecor::new((hosts - 1) as f64, freedom as f64);
     Some(Pooled {

@@ -9,8 +9,11 @@ mod front;
 mod weighing;
 
 use crate::{
-    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict, blocks::{Trials, log_ratios}, compare,
-    confounder::Confounder, findings,
+    Analysis, Correction, FindingKind, Keeping, Limit, Metric, Verdict,
+    blocks::{Trials, log_ratios},
+    compare,
+    confounder::Confounder,
+    findings,
 };
 use plan::{Factor, Level, LossKind, Role};
 use record::Run;
@@ -247,9 +250,9 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         }
         Some(_) => None,
         // What is better by less than is shown may have its reason, too.
-        None => metrics.iter().find_map(|metric| {
-            weighing.confounder(run, weighing.best_unshown(*metric)?, *metric)
-        }),
+        None => metrics
+            .iter()
+            .find_map(|metric| weighing.confounder(run, weighing.best_unshown(*metric)?, *metric)),
     };
     let (answer, chosen) = match (taken, confounder) {
         (_, Some(Confounder::Unsteady)) => (Answer::Keep { why: StayReason::Unsteady }, None),

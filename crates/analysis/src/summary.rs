@@ -2,11 +2,14 @@
 
 use crate::{
     Comparison, Correction, Estimate, Metric, NoiseFloor, Screening, TransactionSummary, Verdict,
-    aggregation::aggregate_counters, blocks::{self, Trials}, compare,
+    aggregation::aggregate_counters,
+    blocks::{self, Trials},
+    compare,
 };
 use plan::{Factor, Loss};
 use record::{
-    Event, EventKind, Histogram, JobRole, Measurement, Outcome, Run, Trial, VoidReason, Warning,
+    Aspect, Event, EventKind, Fact, Histogram, JobRole, Measurement, Outcome, Run, Trial,
+    VoidReason, Warning,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -331,7 +334,8 @@ fn imported_bandwidth(measured: &[&Measurement]) -> Option<f64> {
 
 /// Of the server's variables, and of the options that its filesystem is mounted with.
 fn losses(run: &Run, cell: usize, measured: &[&Measurement]) -> BTreeSet<Loss> {
-    let mut all = run.plan.losses(&run.plan.cells[cell]);
+    let version = run.environment.fact(Aspect::Server, Fact::SERVER_VERSION);
+    let mut all = run.plan.losses(&run.plan.cells[cell], version);
     all.extend(measured.iter().flat_map(|m| &m.warnings).filter_map(|warning| match warning {
         Warning::UnsafeMountOption { option } => Some(Loss::Mount { option: option.clone() }),
         _ => None,

@@ -7,7 +7,7 @@ use std::{
     str::FromStr,
 };
 use units::Bytes;
-use workload::{Dialect, WordError};
+use workload::{PrivateServer, WordError};
 
 /// Something that can be lost though the server said that it is safe. Data alone: `report` has the
 /// words.
@@ -132,12 +132,24 @@ pub enum Window {
     LogTimeout,
     /// PostgreSQL's WAL writer takes up to three times wal_writer_delay (200 ms).
     WalWriter,
+    /// InnoDB's log is synced at checkpoints alone.
+    Checkpoint,
+    /// What the operating system had not yet written of the binary log: recovery rolls back a transaction that the
+    /// binary log does not have, whatever InnoDB's log holds. At most so many groups of commits; none where the
+    /// operating system decides.
+    Binlog(Option<u64>),
 }
 
 /// What a server with these variables can lose. What it does without them loses nothing: Spindle pins
 /// that. `atomic` is the largest write that is atomic when asked for.
+///
+/// Seen by counting the syncs of 200 commits and a checkpoint on MySQL 9.7.4 and MariaDB 10.11.19 and 11.8.9: `nosync`
+/// leaves out those of InnoDB's log, on MariaDB also those of data files; `littlesync` those of data files;
+/// MariaDB 11.8 makes both all the same. MariaDB's `O_DIRECT_NO_FSYNC` leaves out those of data files, and 11.8
+/// makes innodb_doublewrite=ON `fast` by it.
 pub fn losses(
-    dialect: Dialect,
+    product: PrivateServer,
+    version: Option<&str>,
     variables: &BTreeMap<String, String>,
     atomic: Option<Bytes>,
 ) -> BTreeSet<Loss> {
@@ -149,8 +161,9 @@ pub fn losses(
         false => Loss::TornPages,
     };
     let mut all = BTreeSet::new();
-    match dialect {
-        Dialect::MySql => {
+    let mariadb = product == PrivateServer::MariaDb;
+    match product {
+        PrivateServer::MySql | PrivateServer::MariaDb => {
             if is("innodb_flush_log_at_trx_commit", &["0", "2"]) {
                 all.insert(Loss::CommitsAtPowerFailure(Window::LogTimeout));
             }
@@ -167,15 +180,26 @@ pub fn losses(
             if is("innodb_doublewrite", &["fast"]) {
                 all.insert(Loss::DataFiles);
             }
-            if is("innodb_flush_method", &["o_direct_no_fsync"]) {
-                all.insert(Loss::FileGrowth);
+            let method = |words: &[&str]| is("innodb_flush_method", words);
+            if method(&["o_direct_no_fsync"]) {
+                all.insert(if mariadb { Loss::DataFiles } else { Loss::FileGrowth });
             }
-            if is("innodb_flush_method", &["nosync", "littlesync"]) {
-                all.insert(Loss::Everything { variable: "innodb_flush_method".to_owned() });
+            let syncs_all = mariadb && version.and_then(major_minor) >= Some((11, 8));
+            if syncs_all && method(&["nosync", "littlesync"]) {
+                // They are `fsync` by another name.
+            } else if method(&["nosync"]) {
+                all.insert(Loss::CommitsAtPowerFailure(Window::Checkpoint));
+                all.extend(mariadb.then_some(Loss::DataFiles));
+            } else if method(&["littlesync"]) {
+                all.insert(Loss::DataFiles);
             }
-            all.extend(binlog(variables));
+
+            if let Some(groups) = binlog(variables) {
+                all.insert(Loss::CommitsAtPowerFailure(Window::Binlog(groups)));
+                all.insert(Loss::Binlog { groups });
+            }
         }
-        Dialect::PostgreSql => {
+        PrivateServer::PostgreSql => {
             if off("fsync") {
                 all.insert(Loss::Everything { variable: "fsync".to_owned() });
             }
@@ -191,10 +215,19 @@ pub fn losses(
     all
 }
 
+/// The first two numbers of a server's version, such as those of `MariaDB 11.8.9`.
+fn major_minor(version: &str) -> Option<(u32, u32)> {
+    let number =
+        version.split_whitespace().find(|it| it.starts_with(|c: char| c.is_ascii_digit()))?;
+    let mut parts = number.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
 const OFF: &[&str] = &["0", "off", "false", "no"];
 
-/// What the binary log can lose, where there is one.
-fn binlog(variables: &BTreeMap<String, String>) -> Option<Loss> {
+/// How much of the binary log can be lost: so many groups of commits, or what the operating system had not written;
+/// `None` where nothing can, or there is none.
+fn binlog(variables: &BTreeMap<String, String>) -> Option<Option<u64>> {
     let log = variables.get("log_bin")?.to_ascii_lowercase();
     if OFF.contains(&&*log) {
         return None;
@@ -202,8 +235,8 @@ fn binlog(variables: &BTreeMap<String, String>) -> Option<Loss> {
     // Spindle pins sync_binlog=0.
     match variables.get("sync_binlog").map_or(Ok(0), |text| text.parse::<u64>()) {
         Ok(1) => None,
-        Ok(0) | Err(_) => Some(Loss::Binlog { groups: None }),
-        Ok(groups) => Some(Loss::Binlog { groups: Some(groups) }),
+        Ok(0) | Err(_) => Some(None),
+        Ok(groups) => Some(Some(groups)),
     }
 }
 
@@ -211,9 +244,9 @@ fn binlog(variables: &BTreeMap<String, String>) -> Option<Loss> {
 mod tests {
     use super::*;
 
-    fn of(dialect: Dialect, pairs: &[(&str, &str)], atomic: Option<Bytes>) -> Vec<Loss> {
+    fn of(product: PrivateServer, pairs: &[(&str, &str)], atomic: Option<Bytes>) -> Vec<Loss> {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        losses(dialect, &pairs.iter().map(owned).collect(), atomic).into_iter().collect()
+        losses(product, None, &pairs.iter().map(owned).collect(), atomic).into_iter().collect()
     }
 
     #[test]
@@ -224,46 +257,63 @@ mod tests {
             ("innodb_flush_method", "O_DSYNC"),
             ("sync_binlog", "0"),
         ];
-        assert_eq!(of(Dialect::MySql, &innodb, None), [], "without a binary log");
+        assert_eq!(of(PrivateServer::MySql, &innodb, None), [], "without a binary log");
         let postgresql = [("synchronous_commit", "on"), ("wal_sync_method", "open_sync")];
-        assert_eq!(of(Dialect::PostgreSql, &postgresql, None), []);
+        assert_eq!(of(PrivateServer::PostgreSql, &postgresql, None), []);
     }
 
     #[test]
     fn what_loses_more_contains_what_loses_less() {
         let level = |value| [("innodb_flush_log_at_trx_commit", value)];
-        let two = of(Dialect::MySql, &level("2"), None);
-        let zero = of(Dialect::MySql, &level("0"), None);
+        let two = of(PrivateServer::MySql, &level("2"), None);
+        let zero = of(PrivateServer::MySql, &level("0"), None);
         assert_eq!(two, [Loss::CommitsAtPowerFailure(Window::LogTimeout)]);
         assert!(two.iter().all(|loss| zero.contains(loss)) && zero.len() == 2, "{zero:?}");
-        let off = of(Dialect::PostgreSql, &[("synchronous_commit", "off")], None);
+        let off = of(PrivateServer::PostgreSql, &[("synchronous_commit", "off")], None);
         assert_eq!(off.len(), 2);
     }
 
     #[test]
     fn each_unsafe_level_is_known() {
-        let one = |dialect, name, value| of(dialect, &[(name, value)], None);
-        let mysql = |name, value| one(Dialect::MySql, name, value);
+        let one = |product, name, value| of(product, &[(name, value)], None);
+        let mariadb = |name, value| one(PrivateServer::MariaDb, name, value);
+        let mysql = |name, value| one(PrivateServer::MySql, name, value);
         assert_eq!(mysql("innodb_doublewrite", "0"), [Loss::TornPages]);
         assert_eq!(mysql("innodb_doublewrite", "DETECT_ONLY"), [Loss::TornPagesNoticed]);
         assert_eq!(mysql("innodb_doublewrite", "fast"), [Loss::DataFiles]);
         assert_eq!(mysql("innodb_flush_method", "O_DIRECT_NO_FSYNC"), [Loss::FileGrowth]);
-        assert!(matches!(mysql("innodb_flush_method", "nosync")[..], [Loss::Everything { .. }]));
-        assert!(matches!(one(Dialect::PostgreSql, "fsync", "off")[..], [Loss::Everything { .. }]));
-        let with_log = |sync| of(Dialect::MySql, &[("log_bin", "b"), ("sync_binlog", sync)], None);
+        assert_eq!(mariadb("innodb_flush_method", "O_DIRECT_NO_FSYNC"), [Loss::DataFiles]);
+        let checkpoint = Loss::CommitsAtPowerFailure(Window::Checkpoint);
+        let nosync = |product| one(product, "innodb_flush_method", "nosync");
+        assert!(nosync(PrivateServer::MySql).iter().eq([&checkpoint]));
+        assert!(nosync(PrivateServer::MariaDb).iter().eq([&Loss::DataFiles, &checkpoint]));
+        assert_eq!(mysql("innodb_flush_method", "littlesync"), [Loss::DataFiles]);
+        let nosync = [("innodb_flush_method".to_owned(), "nosync".to_owned())].into();
+        for (version, count) in [("MariaDB 11.8.9", 0), ("MariaDB 10.11.19", 2)] {
+            let found = losses(PrivateServer::MariaDb, Some(version), &nosync, None);
+            assert_eq!(found.len(), count, "{version}");
+        }
+        assert!(matches!(
+            one(PrivateServer::PostgreSql, "fsync", "off")[..],
+            [Loss::Everything { .. }]
+        ));
+        let with_log =
+            |sync| of(PrivateServer::MySql, &[("log_bin", "b"), ("sync_binlog", sync)], None);
         assert_eq!(with_log("1"), []);
-        assert_eq!(with_log("0"), [Loss::Binlog { groups: None }]);
-        assert_eq!(with_log("100"), [Loss::Binlog { groups: Some(100) }]);
+        for (sync, groups) in [("0", None), ("100", Some(100))] {
+            let commits = Loss::CommitsAtPowerFailure(Window::Binlog(groups));
+            assert_eq!(with_log(sync), [commits, Loss::Binlog { groups }]);
+        }
     }
 
     #[test]
     fn a_promise_covers_pages_up_to_its_size() {
         let off = [("innodb_doublewrite", "OFF")];
-        let of_page = |kib| of(Dialect::MySql, &off, Some(Bytes::from_kib(kib)));
+        let of_page = |kib| of(PrivateServer::MySql, &off, Some(Bytes::from_kib(kib)));
         assert_eq!(of_page(16), [Loss::TornPagesUnlessAsked]);
         assert_eq!(of_page(8), [Loss::TornPages]);
         let small = [("innodb_doublewrite", "OFF"), ("innodb_page_size", "4k")];
-        let promised = of(Dialect::MySql, &small, Some(Bytes::from_kib(8)));
+        let promised = of(PrivateServer::MySql, &small, Some(Bytes::from_kib(8)));
         assert_eq!(promised, [Loss::TornPagesUnlessAsked]);
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     TRIAL_OVERHEAD, Timing, TimingWish, TrialLength, losses, timing::MIN_ROUNDS,
 };
 use serde::Serialize;
-use workload::{DatabaseJob, EngineKind, Job, ReplayMode, WordError, Workload};
+use workload::{DatabaseJob, EngineKind, Job, PrivateServer, ReplayMode, WordError, Workload};
 
 mod database;
 mod levels;
@@ -137,11 +137,14 @@ impl Plan {
         workloads.filter_map(|(workload, _)| workload.beside_size()).max()
     }
 
-    /// What the database server of a cell can lose of what it said is safe.
-    pub fn losses(&self, cell: &Cell) -> BTreeSet<Loss> {
+    /// What the database server of a cell can lose of what it said is safe; of which version, where that is known.
+    pub fn losses(&self, cell: &Cell, version: Option<&str>) -> BTreeSet<Loss> {
         let Ok((workload, _)) = self.workload_of(cell) else { return BTreeSet::new() };
         let Some(database) = &workload.database else { return BTreeSet::new() };
-        losses(database.server.dialect(), &workload.variables, self.atomic_write)
+        let of = |product: &PrivateServer| {
+            losses(*product, version, &workload.variables, self.atomic_write)
+        };
+        database.server.products().iter().flat_map(of).collect()
     }
 
     /// Whether databases are measured, not blocks.

@@ -14,7 +14,7 @@ use analysis::{Analysis, FindingKind, RunDiff, findings};
 pub(crate) use cells::{Cell, Comparison, Condition};
 use course::{Course, Requests, TrialPoint};
 use published::Published;
-use record::{EventKind, EventLog, Run, RunState, WorldKind};
+use record::{EventLog, Run, RunState, WorldKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use together::Together;
@@ -231,8 +231,7 @@ fn warnings(run: &Run) -> Vec<String> {
 }
 
 fn notes(run: &Run) -> Vec<String> {
-    let events = run.events.iter().filter(|it| !matches!(it.kind, EventKind::Resumed { .. }));
-    events.map(|event| sentences::event(&run.plan, event)).collect()
+    sentences::noted(&run.events).map(|event| sentences::event(&run.plan, event)).collect()
 }
 
 fn place(run: &Run) -> Vec<(String, String)> {

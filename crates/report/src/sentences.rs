@@ -23,7 +23,7 @@ pub use atomic_write::atomic_write;
 pub(crate) use caveat::{caveat, scratch_beside};
 pub(crate) use decision::{answers, decision};
 pub(crate) use doubt::doubt;
-pub use event::event;
+pub use event::{event, noted};
 pub(crate) use finding::finding;
 pub(crate) use fleet::{apart, fleet_decision, fleet_figure, fleet_word, labelled, likeness};
 pub(crate) use imported::verdict as imported_verdict;

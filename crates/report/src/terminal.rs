@@ -6,7 +6,7 @@ use analysis::{
     findings,
 };
 use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
-use record::{Caveat, EventKind, Run, RunState, Warning, WorldKind};
+use record::{Caveat, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
 use workload::{ClientKind, Replay, ReplayMode};
@@ -94,11 +94,9 @@ fn session(run: &Run, analysis: &Analysis, width: usize) -> String {
         let text = format!("spindle check {} runs such checks.", run.name);
         let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
     }
-    for event in &run.events {
-        if !matches!(event.kind, EventKind::Resumed { .. }) {
-            let text = format!("Note: {}.", sentences::event(&run.plan, event));
-            let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
-        }
+    for event in sentences::noted(&run.events) {
+        let text = format!("Note: {}.", sentences::event(&run.plan, event));
+        let _ = writeln!(out, "\n{}", words::wrap(&text, width, 2));
     }
     for warning in warnings(run) {
         let _ = writeln!(out, "\n{}", words::wrap(&format!("Warning: {warning}"), width, 2));
@@ -478,7 +476,7 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
 /// What the settings of each cell can lose.
 fn risks(plan: &Plan) -> Vec<String> {
     let compared = plan.compared();
-    let cells = plan.cells.iter().map(|cell| (cell.label(&compared), plan.losses(cell)));
+    let cells = plan.cells.iter().map(|cell| (cell.label(&compared), plan.losses(cell, None)));
     sentences::risks(cells.collect())
 }
 

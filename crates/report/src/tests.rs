@@ -176,7 +176,10 @@ fn keeping_what_one_has_is_an_answer() {
         trial.id.cell = trial.id.cell.min(1);
     }
     let analysis = Analysis::of(&run);
-    assert_eq!(decided(&run, &analysis), "Keep scheduler mq-deadline: throughput and p99 latency are the same.");
+    assert_eq!(
+        decided(&run, &analysis),
+        "Keep scheduler mq-deadline: throughput and p99 latency are the same."
+    );
 }
 
 #[test]

@@ -101,6 +101,18 @@ impl Server {
         }
     }
 
+    /// The kinds of server that it may be: MariaDB takes MySQL's URLs, too.
+    pub fn products(&self) -> &'static [PrivateServer] {
+        match self {
+            Server::Private(PrivateServer::MySql) => &[PrivateServer::MySql],
+            Server::Private(PrivateServer::MariaDb) => &[PrivateServer::MariaDb],
+            Server::Private(PrivateServer::PostgreSql) => &[PrivateServer::PostgreSql],
+            Server::Url(_) if self.dialect() == Dialect::PostgreSql => &[PrivateServer::PostgreSql],
+            Server::Url(url) if url.starts_with("mariadb") => &[PrivateServer::MariaDb],
+            Server::Url(_) => &[PrivateServer::MySql, PrivateServer::MariaDb],
+        }
+    }
+
     /// The kind of a private server; `None` for one that runs already.
     pub fn private(&self) -> Option<PrivateServer> {
         match self {

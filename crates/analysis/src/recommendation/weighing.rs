@@ -163,9 +163,7 @@ impl<'a> Weighing<'a> {
         self.candidates.iter().filter(move |it| match rescued {
             // What keeps the limits where the baseline does not need not be better.
             true => it.safe && self.is_tested(it) && it.keeps_limits(),
-            false => {
-                self.is_harmless(it, metric) && it.keeps_limits() && self.is_shown(it, metric)
-            }
+            false => self.is_harmless(it, metric) && it.keeps_limits() && self.is_shown(it, metric),
         })
     }
 
@@ -319,7 +317,8 @@ impl<'a> Weighing<'a> {
             self.candidates.iter().any(of)
         };
         let verdicts = || {
-            let groups = self.counted.iter().flat_map(|group| metrics.iter().map(move |it| (group, it)));
+            let groups =
+                self.counted.iter().flat_map(|group| metrics.iter().map(move |it| (group, it)));
             groups.flat_map(|(group, metric)| {
                 self.candidates.iter().map(move |it| it.verdict(*group, *metric))
             })

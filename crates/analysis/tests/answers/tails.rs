@@ -5,9 +5,7 @@ use crate::verdicts::pair;
 use analysis::{Analysis, Metric, Verdict};
 use plan::Plan;
 use random::Stream;
-use record::{
-    Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId,
-};
+use record::{Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId};
 use units::Nanos;
 
 /// How latencies are distributed.
@@ -65,7 +63,8 @@ fn run(plan: Plan, shape: Shape, counts: [usize; 2], faster: f64) -> Run {
             for latency in shape.latencies(counts[slot.cell], &mut stream) {
                 job.reads.service.record(Nanos::from_secs_f64(1e-3 * factor * latency));
             }
-            let measurement = Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() };
+            let measurement =
+                Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() };
             trials.push(Trial {
                 id: TrialId { round, cell: slot.cell, replica: slot.replica },
                 started_at: 0,
@@ -105,7 +104,9 @@ fn hold(shape: Shape) {
                 wrong += u64::from(truth == 1.0 && different);
             }
             let share = held as f64 / (2 * RUNS) as f64;
-            println!("{shape:?}, {counts:?}, {rounds} rounds: {share:.3} held, {wrong} of {RUNS} wrong");
+            println!(
+                "{shape:?}, {counts:?}, {rounds} rounds: {share:.3} held, {wrong} of {RUNS} wrong"
+            );
             shares.push(share);
         }
     }

@@ -146,7 +146,8 @@ pub(crate) fn are_the_same(groups: &[&Group], metrics: &[Metric]) -> String {
         let mut cells = groups.iter().flat_map(|group| &group.cells);
         cells.any(|cell| cell.comparison(**metric).is_some())
     };
-    let names: Vec<&str> = metrics.iter().filter(compared).map(|it| words::metric_name(*it)).collect();
+    let names: Vec<&str> =
+        metrics.iter().filter(compared).map(|it| words::metric_name(*it)).collect();
     match names.as_slice() {
         [one] => format!("{one} is the same"),
         names => format!("{} are the same", names.join(" and ")),

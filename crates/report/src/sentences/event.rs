@@ -58,6 +58,17 @@ pub fn event(plan: &Plan, event: &Event) -> String {
     }
 }
 
+/// The events that a reader is to know of: an interruption after which the run went on is none.
+pub fn noted(events: &[Event]) -> impl Iterator<Item = &Event> {
+    let resumed = |it: &Event| matches!(it.kind, EventKind::Resumed { .. });
+    let last = events.iter().rposition(resumed);
+    let over = move |place: usize, it: &Event| match it.kind {
+        EventKind::Interrupted => last.is_some_and(|last| place < last),
+        _ => resumed(it),
+    };
+    events.iter().enumerate().filter(move |(place, it)| !over(*place, it)).map(|(_, it)| it)
+}
+
 /// What a pilot chose, and what may be expected of it.
 fn piloted(plan: &Plan, (visits, took): (u32, Nanos), detectable: f64, settled: bool) -> String {
     let timing = &plan.timing;

@@ -146,9 +146,9 @@ fn evidence(evidence: Evidence) -> String {
             "the device moved as little as {:.0} % of the bytes that the clients asked for",
             percent(share)
         ),
-        Evidence::CpuWait { waited_us, mean_latency_us } => format!(
-            "up to {waited_us:.0} µs per operation ready to run without a CPU, out of a mean latency \
-             of {mean_latency_us:.0} µs"
+        Evidence::CpuWait { waited_us, period_us } => format!(
+            "up to {waited_us:.0} µs per operation ready to run without a CPU, of {period_us:.0} µs from \
+             one operation of a client to its next"
         ),
         Evidence::GeneratorBusy { share } => {
             format!("a generator thread was on a CPU for {:.0} % of the time", percent(share))
@@ -287,8 +287,8 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
             "repeat with the scheduler none (noop): the drives must share the work, and throughput rise"
         }
         FindingKind::CpuWait => {
-            "repeat with --clients 1: the wait must vanish, else something other than the clients keeps \
-             the processors"
+            "repeat with --clients 1, and where that is so, with nothing else running: the wait must vanish, \
+             else something other than the clients keeps the processors"
         }
         FindingKind::Drift => "repeat with a longer --warmup: the change must vanish",
         FindingKind::FlushBound => "repeat without flushes (--sync direct): throughput must rise",

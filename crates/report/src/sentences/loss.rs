@@ -87,10 +87,21 @@ fn sentence(loss: &Loss) -> String {
     }
 }
 
-fn commits(window: Window) -> &'static str {
+fn commits(window: Window) -> String {
     match window {
-        Window::LogTimeout => "about a second of commits (innodb_flush_log_at_timeout)",
-        Window::WalWriter => "about 0.6 s of commits (three times wal_writer_delay)",
+        Window::LogTimeout => {
+            "about a second of commits (innodb_flush_log_at_timeout)".to_owned()
+        }
+        Window::WalWriter => "about 0.6 s of commits (three times wal_writer_delay)".to_owned(),
+        Window::Checkpoint => "all commits since the last checkpoint".to_owned(),
+        Window::Binlog(None) => {
+            "commits that are not yet on the storage in the binary log (recovery rolls back what the \
+             binary log does not have)"
+                .to_owned()
+        }
+        Window::Binlog(Some(groups)) => format!(
+            "up to {groups} groups of commits (recovery rolls back what the binary log does not have)"
+        ),
     }
 }
 
