@@ -143,10 +143,9 @@ pub enum Window {
 /// What a server with these variables can lose. What it does without them loses nothing: Spindle pins
 /// that. `atomic` is the largest write that is atomic when asked for.
 ///
-/// Seen by counting the syncs of 200 commits and a checkpoint on MySQL 9.7.4 and MariaDB 10.11.19 and 11.8.9: `nosync`
-/// leaves out those of InnoDB's log, on MariaDB also those of data files; `littlesync` those of data files;
-/// MariaDB 11.8 makes both all the same. MariaDB's `O_DIRECT_NO_FSYNC` leaves out those of data files, and 11.8
-/// makes innodb_doublewrite=ON `fast` by it.
+/// Seen by counting the syncs of 200 commits and of a checkpoint on MySQL 9.7.4 and MariaDB 10.11.19 and 11.8.9:
+/// `nosync` leaves out those of InnoDB's log alone, and on 11.8 none; `littlesync` none; `O_DIRECT_NO_FSYNC` those of data
+/// files that do not grow, and MariaDB 11.8 makes innodb_doublewrite=ON `fast` by it.
 pub fn losses(
     product: PrivateServer,
     version: Option<&str>,
@@ -185,15 +184,9 @@ pub fn losses(
                 all.insert(if mariadb { Loss::DataFiles } else { Loss::FileGrowth });
             }
             let syncs_all = mariadb && version.and_then(major_minor) >= Some((11, 8));
-            if syncs_all && method(&["nosync", "littlesync"]) {
-                // They are `fsync` by another name.
-            } else if method(&["nosync"]) {
+            if method(&["nosync"]) && !syncs_all {
                 all.insert(Loss::CommitsAtPowerFailure(Window::Checkpoint));
-                all.extend(mariadb.then_some(Loss::DataFiles));
-            } else if method(&["littlesync"]) {
-                all.insert(Loss::DataFiles);
             }
-
             if let Some(groups) = binlog(variables) {
                 all.insert(Loss::CommitsAtPowerFailure(Window::Binlog(groups)));
                 all.insert(Loss::Binlog { groups });
@@ -286,10 +279,10 @@ mod tests {
         let checkpoint = Loss::CommitsAtPowerFailure(Window::Checkpoint);
         let nosync = |product| one(product, "innodb_flush_method", "nosync");
         assert!(nosync(PrivateServer::MySql).iter().eq([&checkpoint]));
-        assert!(nosync(PrivateServer::MariaDb).iter().eq([&Loss::DataFiles, &checkpoint]));
-        assert_eq!(mysql("innodb_flush_method", "littlesync"), [Loss::DataFiles]);
+        assert!(nosync(PrivateServer::MariaDb).iter().eq([&checkpoint]));
+        assert_eq!(mysql("innodb_flush_method", "littlesync"), []);
         let nosync = [("innodb_flush_method".to_owned(), "nosync".to_owned())].into();
-        for (version, count) in [("MariaDB 11.8.9", 0), ("MariaDB 10.11.19", 2)] {
+        for (version, count) in [("MariaDB 11.8.9", 0), ("MariaDB 10.11.19", 1)] {
             let found = losses(PrivateServer::MariaDb, Some(version), &nosync, None);
             assert_eq!(found.len(), count, "{version}");
         }
