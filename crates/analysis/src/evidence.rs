@@ -16,7 +16,8 @@ pub enum Evidence {
     CpuWait {
         /// Microseconds an operation.
         waited_us: f64,
-        /// From one operation of a client to its next in that cell, microseconds; at least the mean latency.
+        /// Microseconds of which it is a part: the mean latency in that cell, or where the wait is longer, the time from one
+        /// operation of a client to its next.
         period_us: f64,
     },
     /// The busiest thread of the load generator.

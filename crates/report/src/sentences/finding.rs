@@ -147,8 +147,8 @@ fn evidence(evidence: Evidence) -> String {
             percent(share)
         ),
         Evidence::CpuWait { waited_us, period_us } => format!(
-            "up to {waited_us:.0} µs per operation ready to run without a CPU, of {period_us:.0} µs from \
-             one operation of a client to its next"
+            "up to {waited_us:.0} µs per operation ready to run without a CPU, out of a mean \
+             time of {period_us:.0} µs"
         ),
         Evidence::GeneratorBusy { share } => {
             format!("a generator thread was on a CPU for {:.0} % of the time", percent(share))
