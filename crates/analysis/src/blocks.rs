@@ -71,10 +71,8 @@ fn needed(run: &Run, cells: &[usize], least: u64) -> u32 {
         }
         let operations: u64 = measured.iter().map(|measurement| measurement.operations()).sum();
         let mean = operations as f64 / measured.len().max(1) as f64;
-        Some(match mean > 0.0 && mean < least as f64 {
-            true => (SPARE * least as f64 / mean).ceil() as u32,
-            false => 1,
-        })
+        let short = mean > 0.0 && mean < least as f64;
+        Some(if short { (SPARE * least as f64 / mean).ceil() as u32 } else { 1 })
     };
     let of_each: Option<Vec<u32>> = cells.iter().map(of_cell).collect();
     of_each.and_then(|all| all.into_iter().max()).unwrap_or(1)
@@ -94,13 +92,12 @@ pub(crate) fn logs(run: &Run, metric: Metric, cell: usize) -> BTreeMap<(u32, u32
 /// round cancels.
 pub(crate) fn log_ratios(run: &Run, metric: Metric, one: Trials, other: Trials) -> Vec<f64> {
     let cells = [one.cell, other.cell];
-    let least = match metric {
-        Metric::P99 => MIN_FOR_LEVEL,
-        _ => metric.least_operations(clients(run, &cells)),
-    };
-    let length = match metric {
-        Metric::P99 => needed(run, &cells, least),
-        _ => length(run, &cells, least),
+    let (least, length) = match metric {
+        Metric::P99 => (MIN_FOR_LEVEL, needed(run, &cells, MIN_FOR_LEVEL)),
+        Metric::Throughput | Metric::Fairness => {
+            let least = metric.least_operations(clients(run, &cells));
+            (least, length(run, &cells, least))
+        }
     };
     let [ones, others] = cells.map(|cell| in_blocks(run, cell, length));
     let mut rounds: Vec<u32> = ones.keys().map(|(block, _)| *block).collect();
@@ -142,10 +139,10 @@ fn percentiles(sides: &[[Vec<Vec<&Measurement>>; 2]]) -> Vec<f64> {
     let count = |side: usize| -> u64 {
         sides.iter().flat_map(|sides| &sides[side]).flatten().map(|it| it.operations()).sum()
     };
-    match count(0).min(count(1)) >= MIN_OPERATIONS_TO_COMPARE_P99 {
-        true => tail::log_ratios(rounds, 0.99),
-        false => Vec::new(),
+    if count(0).min(count(1)) < MIN_OPERATIONS_TO_COMPARE_P99 {
+        return Vec::new();
     }
+    tail::log_ratios(rounds, 0.99)
 }
 
 /// The clients of some cells' trials, where there are most.

@@ -77,9 +77,11 @@ pub fn compare(
 ) -> Option<Comparison> {
     let estimate = Estimate::of_series(logs)?;
     // Two rounds that happen to be alike would have an interval without a width.
-    let half_width = match estimate.n < MIN_ROUNDS {
-        true => f64::INFINITY,
-        false => estimate.half_width(correction.alpha()),
+    let (half_width, detectable) = if estimate.n < MIN_ROUNDS {
+        (f64::INFINITY, f64::INFINITY)
+    } else {
+        let detectable = detectable(estimate.std_err, estimate.freedom, correction);
+        (estimate.half_width(correction.alpha()), detectable)
     };
     let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
     let verdict = verdict(metric, low, high, margin);
@@ -89,10 +91,7 @@ pub fn compare(
         ratio: estimate.mean.exp(),
         low: low.exp(),
         high: high.exp(),
-        detectable: match estimate.n < MIN_ROUNDS {
-            true => f64::INFINITY,
-            false => detectable(estimate.std_err, estimate.freedom, correction),
-        },
+        detectable,
         verdict,
     })
 }

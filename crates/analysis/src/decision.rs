@@ -82,9 +82,11 @@ impl Decision {
 /// gain ([`Confounder`]), the baseline is kept.
 pub fn decide(run: &Run, group: &Group) -> Decision {
     let durable = |cell: &ComparedCell| cell.summary.losses.is_subset(&group.baseline.losses);
-    let found = best(group, &durable)
+    let shown = |cell: &ComparedCell, metric| group.is_shown(cell, metric);
+    let found = best(group, &|cell, metric| durable(cell) && shown(cell, metric))
         .map(|(cell, metric)| (simplest(run, group, cell, metric, &durable), metric));
-    let risky = best(group, &|cell| !durable(cell)).filter(|(cell, metric)| match found {
+    let risky = best(group, &|cell, metric| !durable(cell) && shown(cell, metric));
+    let risky = risky.filter(|(cell, metric)| match found {
         // What is no better than what can be had without the risk needs no word.
         Some((other, in_metric)) => {
             *metric == in_metric && sure_gain(cell, *metric) > sure_gain(other, in_metric)
@@ -95,7 +97,7 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
     let baseline = group.baseline.cell;
     // What is better by less than is shown may have its reason, too.
     let confounder = found
-        .or_else(|| best_of(group, false, &durable))
+        .or_else(|| best(group, &|cell, _| durable(cell)))
         .and_then(|(cell, metric)| confounder(run, baseline, cell, metric));
     let reason = match (found, confounder) {
         (Some((cell, metric)), None) => {
@@ -113,20 +115,10 @@ pub fn decide(run: &Run, group: &Group) -> Decision {
 /// The cell among some that is worth a change, and the figure in which it is better.
 fn best<'a>(
     group: &'a Group,
-    among: &dyn Fn(&ComparedCell) -> bool,
-) -> Option<(&'a ComparedCell, Metric)> {
-    best_of(group, true, among)
-}
-
-/// The same, of what is shown or of all that is better.
-fn best_of<'a>(
-    group: &'a Group,
-    shown: bool,
-    among: &dyn Fn(&ComparedCell) -> bool,
+    among: &dyn Fn(&ComparedCell, Metric) -> bool,
 ) -> Option<(&'a ComparedCell, Metric)> {
     let better_in = |wanted: Metric| {
-        let among = |cell: &ComparedCell| among(cell) && (!shown || group.is_shown(cell, wanted));
-        harmless(group, wanted, &among)
+        harmless(group, wanted, &|cell| among(cell, wanted))
             .max_by(|a, b| sure_gain(a, wanted).total_cmp(&sure_gain(b, wanted)))
             .map(|cell| (cell, wanted))
     };

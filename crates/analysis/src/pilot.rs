@@ -119,13 +119,10 @@ pub fn pilot(visits: &[Visit], question: PilotQuestion) -> Option<PilotAnswer> {
     let trial = measure + beside;
     let of_rounds = |rounds: u32| {
         let std_err = (noise.round(measure, trial * slots) / f64::from(rounds)).sqrt();
-        match rounds < MIN_VERDICT_ROUNDS {
-            true => f64::INFINITY,
-            false => {
-                let freedom = f64::from(rounds - 1);
-                crate::comparison::detectable(std_err, freedom, question.correction)
-            }
+        if rounds < MIN_VERDICT_ROUNDS {
+            return f64::INFINITY;
         }
+        crate::comparison::detectable(std_err, f64::from(rounds - 1), question.correction)
     };
     let fitting = (budget / (slots * trial)).floor().clamp(1.0, f64::from(MAX_ROUNDS)) as u32;
     let rounds = match question.detect {

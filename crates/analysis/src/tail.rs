@@ -159,10 +159,8 @@ fn harrell_davis(counts: impl Iterator<Item = (i64, u64)> + Clone, quantile: f64
     let (mut above, mut within, mut sum) = (0, 1.0, 0.0);
     for (value, in_bucket) in counts.filter(|(_, count)| *count > 0) {
         above += in_bucket;
-        let below = match above == count {
-            true => 0.0,
-            false => beta_reg(a, b, 1.0 - above as f64 / count as f64),
-        };
+        let below =
+            if above < count { beta_reg(a, b, 1.0 - above as f64 / count as f64) } else { 0.0 };
         sum += (within - below) * value as f64;
         within = below;
         if within < NEGLIGIBLE {
