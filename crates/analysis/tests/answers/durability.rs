@@ -1,10 +1,9 @@
 //! A decision names no setting that can lose what the baseline cannot, however fast it is.
 
+use crate::generated;
 use analysis::{Analysis, Choice, Decision, KeepReason, decide};
 use plan::{Offer, RawLevel, RawPlan};
-use record::{
-    Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Trial, TrialId, Warning,
-};
+use record::{JobMeasurement, Measurement, Outcome, Run, Trial, TrialId, Warning};
 use units::{Bytes, Nanos};
 
 const ROUNDS: u32 = 12;
@@ -30,16 +29,7 @@ fn run(factors: &[(&str, &[&str])], rate: &dyn Fn(&str) -> f64) -> Run {
             }
         }
     }
-    Run {
-        name: "durability".to_owned(),
-        started_at: 0,
-        environment: Environment::default(),
-        plan,
-        state: RunState::Done,
-        trials,
-        events: Vec::new(),
-        later: Vec::new(),
-    }
+    generated::run(plan, trials)
 }
 
 fn trial(id: TrialId, operations: f64) -> Trial {
@@ -47,7 +37,7 @@ fn trial(id: TrialId, operations: f64) -> Trial {
     job.writes.operations = operations as u64;
     job.writes.service.record_n(Nanos::from_secs_f64(1.0 / operations), job.writes.operations);
     let measurement = Measurement { span: Nanos::from_secs(1), job, ..Measurement::default() };
-    Trial { id, started_at: 0, applied: Vec::new(), outcome: Outcome::Valid(Box::new(measurement)) }
+    generated::trial(id, measurement)
 }
 
 /// The decision, and the label of the cell that it names.

@@ -5,6 +5,7 @@
 mod durability;
 mod findings;
 mod fleet;
+mod generated;
 mod recommendation;
 mod screening;
 mod sessions;

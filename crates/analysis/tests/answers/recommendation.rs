@@ -1,15 +1,13 @@
 //! What is recommended, on generated runs whose truth is known.
 
+use crate::generated;
 use analysis::{
     Analysis, Answer, Choice, KeepReason, Keeping, Metric, PassedOverReason, Recommendation,
     StayReason, TakeReason, Wish, changes, decide, recommend,
 };
 use plan::{Factor, Level, LossKind, Offer, RawLevel, RawPlan};
 use random::Stream;
-use record::{
-    ClientShare, Environment, JobMeasurement, Measurement, Outcome, Run, RunState, Second, Trial,
-    TrialId,
-};
+use record::{ClientShare, JobMeasurement, Measurement, Outcome, Run, Second, Trial, TrialId};
 use units::{Bytes, Nanos};
 
 /// What a cell truly does: operations a second, and the 99th percentile in milliseconds.
@@ -55,16 +53,7 @@ fn run_on(
             }
         }
     }
-    Run {
-        name: "generated".to_owned(),
-        started_at: 0,
-        environment: Environment::default(),
-        plan,
-        state: RunState::Done,
-        trials,
-        events: Vec::new(),
-        later: Vec::new(),
-    }
+    generated::run(plan, trials)
 }
 
 fn trial(id: TrialId, rate: f64, p99_ms: f64) -> Trial {
@@ -76,7 +65,7 @@ fn trial(id: TrialId, rate: f64, p99_ms: f64) -> Trial {
     let share = ClientShare { operations: job.writes.operations / 4, bytes: Bytes::ZERO };
     job.clients = vec![share; 4];
     let measurement = Measurement { span: Nanos::from_secs(10), job, ..Measurement::default() };
-    Trial { id, started_at: 0, applied: Vec::new(), outcome: Outcome::Valid(Box::new(measurement)) }
+    generated::trial(id, measurement)
 }
 
 fn recommended(run: &Run, wish: &Wish) -> Recommendation {

@@ -1,11 +1,12 @@
 //! Whether sessions are compared honestly: generated runs whose boots differ by a known amount.
 
+use crate::generated;
 use analysis::{Metric, SessionAnalysis, Verdict};
 use plan::{Factor, Level, Offer, Plan, RawPlan};
 use random::Stream;
 use record::{
-    Aspect, Environment, Fact, JobMeasurement, Measurement, Outcome, Run, RunState, Session,
-    SessionFactor, Trial, TrialId,
+    Aspect, Environment, Fact, JobMeasurement, Measurement, Run, RunState, Session, SessionFactor,
+    Trial, TrialId,
 };
 use units::{Bytes, Nanos};
 
@@ -37,12 +38,8 @@ fn trials(plan: &Plan, boot: f64, stream: &mut Stream) -> Vec<Trial> {
             let latency = Nanos::from_secs_f64(1e-3 * (-log).exp());
             job.reads.service.record_n(latency, job.reads.operations);
             let measurement = Measurement { span: Nanos::from_secs(1), job, ..Default::default() };
-            trials.push(Trial {
-                id: TrialId { round, cell, replica },
-                started_at: 0,
-                applied: Vec::new(),
-                outcome: Outcome::Valid(Box::new(measurement)),
-            });
+            let id = TrialId { round, cell, replica };
+            trials.push(generated::trial(id, measurement));
         }
     }
     trials

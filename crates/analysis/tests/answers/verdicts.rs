@@ -1,16 +1,14 @@
 //! Whether verdicts can be trusted: generated runs whose truth is known, with the noise that real
 //! machines have, looked at as often as a run with a budget looks.
 
+use crate::generated;
 use analysis::{
     Analysis, Correction, Evidence, FindingKind, FleetAnalysis, HostRun, Metric, Verdict, compare,
     findings,
 };
 use plan::{Factor, Level, Offer, Plan, RawPlan};
 use random::Stream;
-use record::{
-    Environment, Event, EventKind, JobMeasurement, Measurement, Outcome, Run, RunState, Trial,
-    TrialId,
-};
+use record::{Event, EventKind, JobMeasurement, Measurement, Outcome, Run, TrialId};
 use units::{Bytes, Nanos};
 
 /// How a machine's figures wander.
@@ -84,24 +82,11 @@ fn run_of(plan: Plan, noise: Noise, effects: &[f64]) -> Run {
             if slot.cell > 0 {
                 log += effects[slot.cell - 1];
             }
-            trials.push(Trial {
-                id: TrialId { round, cell: slot.cell, replica: slot.replica },
-                started_at: 0,
-                applied: Vec::new(),
-                outcome: Outcome::Valid(Box::new(measurement(log, &mut stream))),
-            });
+            let id = TrialId { round, cell: slot.cell, replica: slot.replica };
+            trials.push(generated::trial(id, measurement(log, &mut stream)));
         }
     }
-    Run {
-        name: "generated".to_owned(),
-        started_at: 0,
-        environment: Environment::default(),
-        plan,
-        state: RunState::Done,
-        trials,
-        events: Vec::new(),
-        later: Vec::new(),
-    }
+    generated::run(plan, trials)
 }
 
 /// The verdicts on throughput and latency, as soon as one says "different" at any look.
