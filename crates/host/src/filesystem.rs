@@ -6,10 +6,16 @@
 use crate::{
     BlockDevice, Changes, ClearedDevice, DeviceNumber, Error, Host, Identity, LoopDevice, Made,
     Mount, Result, ScratchFolder, error::io_error, exclusive::open_exclusively, mounts::mounts,
-    own_group_command, signature::signatures,
+    signature::signatures,
 };
 use serde::{Deserialize, Serialize};
-use std::{fmt, io, os::unix::fs::FileExt, path::PathBuf, process::Command, str::FromStr};
+use std::{
+    fmt,
+    os::unix::fs::FileExt,
+    path::PathBuf,
+    process::{Command, Stdio},
+    str::FromStr,
+};
 use units::Bytes;
 
 /// The filesystems that can be made.
@@ -196,9 +202,9 @@ impl Changes {
         let size = device.identity.size;
         kind.check(size)?;
         let (name, package) = kind.program();
-        let mut command = own_group_command(find_program(name, package)?);
+        let mut command = Command::new(find_program(name, package)?);
         command.args(kind.arguments(options)).arg(&device.node);
-        run(command, "see its manual page for its options")
+        self.run(command, "see its manual page for its options")
     }
 
     /// Mounts a device of ours on a scratch folder beside the journal. `options` go after `-o`.
@@ -213,7 +219,7 @@ impl Changes {
         let point = folder.path.clone();
         let entry =
             self.announce(Made::Mount { point: point.clone(), source: device.node.clone() })?;
-        let mut command = own_group_command(find_program("mount", "mount")?);
+        let mut command = Command::new(find_program("mount", "mount")?);
         command.args(["-t", &kind.to_string()]);
         let all = kind.mount_options(options);
         if !all.is_empty() {
@@ -222,7 +228,7 @@ impl Changes {
         command.arg(&device.node).arg(&point);
         let next =
             "check the mount options, and that the kernel has the filesystem (/proc/filesystems)";
-        if let Err(error) = run(command, next) {
+        if let Err(error) = self.run(command, next) {
             self.unmake(entry)?;
             self.remove_folder(folder)?;
             return Err(error);
@@ -257,6 +263,36 @@ impl Changes {
         }
         file.sync_all().map_err(io_error("sync", node))
     }
+
+    /// Runs a program to its end. It begins once the journal has it: where this process is killed, an undo waits
+    /// until the program has ended before it looks at what that was making.
+    fn run(&mut self, command: Command, next: &str) -> Result<()> {
+        let words: Vec<_> =
+            std::iter::once(command.get_program()).chain(command.get_args()).collect();
+        let program = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        let name = PathBuf::from(command.get_program());
+        let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // The shell reads the end of its input, and runs nothing, where we have died by then.
+        let mut gated = Command::new("sh");
+        gated.args(["-c", "read -r begin && exec \"$0\" \"$@\" < /dev/null 2>&1"]).args(words);
+        gated.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let failed = |problem: String| Error::Program {
+            program: program.clone(),
+            problem,
+            next: next.to_owned(),
+        };
+        let mut process = self.start_process(gated, &name, None, libc::SIGKILL)?;
+        let said = process.say_and_hear("begin\n");
+        let status = self.await_process(process)?;
+        let said = said.map_err(|error| failed(format!("could not be started: {error}")))?;
+        if status.success() {
+            return Ok(());
+        }
+        let last: Vec<&str> =
+            said.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
+        let said = last.into_iter().rev().collect::<Vec<_>>().join(" / ");
+        Err(failed(format!("failed ({status}): {said}")))
+    }
 }
 
 /// Mount options whose speed is bought with data.
@@ -277,32 +313,6 @@ pub(crate) fn find_program(name: &str, package: &str) -> Result<PathBuf> {
         program: name.to_owned(),
         problem: "is not installed".to_owned(),
         next: format!("on Debian and Ubuntu: sudo apt install {package}"),
-    })
-}
-
-fn run(mut command: Command, next: &str) -> Result<()> {
-    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).collect();
-    let program = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let output =
-        command.stdin(std::process::Stdio::null()).output().map_err(|error: io::Error| {
-            Error::Program {
-                program: program.clone(),
-                problem: format!("could not be started: {error}"),
-                next: next.to_owned(),
-            }
-        })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = [output.stderr, output.stdout].concat();
-    let said = String::from_utf8_lossy(&said);
-    let last: Vec<&str> =
-        said.lines().rev().filter(|line| !line.trim().is_empty()).take(3).collect();
-    let said = last.into_iter().rev().collect::<Vec<_>>().join(" / ");
-    Err(Error::Program {
-        program,
-        problem: format!("failed ({}): {said}", output.status),
-        next: next.to_owned(),
     })
 }
 

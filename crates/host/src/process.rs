@@ -9,7 +9,7 @@ use rustix::{
     process::{Gid, Uid},
 };
 use std::{
-    io,
+    io::{self, Read, Write},
     os::{fd::BorrowedFd, unix::process::CommandExt},
     process::{Child, Command, ExitStatus},
 };
@@ -118,6 +118,18 @@ impl ServerProcess {
     /// What it is, for people.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Writes to its input, closes that, and reads its output to the end, where both are pipes.
+    pub(crate) fn say_and_hear(&mut self, input: &str) -> io::Result<String> {
+        if let Some(mut pipe) = self.child.stdin.take() {
+            pipe.write_all(input.as_bytes())?;
+        }
+        let mut said = Vec::new();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_end(&mut said)?;
+        }
+        Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
     /// How it ended, if it did.

@@ -10,6 +10,7 @@ use skipped::{Need, skip};
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
     path::Path,
     process::{Command, Stdio},
     time::Duration,
@@ -107,9 +108,14 @@ fn victim() {
 
 /// Starts a victim and kills it `after` it has begun.
 fn kill(task: &str, after: Duration) {
+    kill_with(task, after, &std::env::var("PATH").unwrap());
+}
+
+fn kill_with(task: &str, after: Duration, path: &str) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["journals::victim", "--exact", "--ignored", "--nocapture"])
         .env("VICTIM", task)
+        .env("PATH", path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -152,14 +158,38 @@ fn killed_at_random_moments_everything_is_put_back() {
 
 #[test]
 fn killed_while_making_nothing_stays() {
+    let path = std::env::var("PATH").unwrap();
+    kill_while_making(25, Duration::from_millis(250), &path);
+}
+
+/// A mount(8) that takes its time, and would mount after the undo unless that ends it.
+#[test]
+fn a_mount_that_outlives_who_asked_for_it_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("mount");
+    std::fs::write(&program, "#!/bin/sh\nsleep 2\nexec /bin/mount \"$@\"\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    kill_while_making(6, Duration::from_millis(500), &path);
+    let program = program.as_os_str().as_bytes();
+    let runs = |process: &std::fs::DirEntry| {
+        let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).any(|word| word == program)
+    };
+    let left = std::fs::read_dir("/proc").unwrap().flatten().filter(runs).count();
+    assert_eq!(left, 0, "processes that still mount");
+}
+
+/// Kills who makes and takes away again at moments up to `most` after it has begun.
+fn kill_while_making(rounds: usize, most: Duration, path: &str) {
     let Some(machine) = machine() else { return };
     let parent = machine.folder.path().join("parent");
     std::fs::create_dir(&parent).unwrap();
     let state = machine.state();
     let mut stream = Stream::new(2, "moments");
-    for round in 0..25 {
-        let after = Duration::from_micros(stream.below(250_000));
-        kill(&format!("make|{}|{}", state.display(), parent.display()), after);
+    for round in 0..rounds {
+        let after = Duration::from_micros(stream.below(most.as_micros() as u64));
+        kill_with(&format!("make|{}|{}", state.display(), parent.display()), after, path);
         let report = undo(&machine.host, only(&state)).unwrap();
         assert!(report.is_complete(), "round {round}, killed after {after:?}: {report:#?}");
         let left: Vec<_> = std::fs::read_dir(&parent).unwrap().collect();
