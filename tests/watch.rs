@@ -40,16 +40,19 @@ fn the_process_that_writes_is_named_with_old_and_new_value() {
     let place = Place::new();
     let device = place.loop_device("disk", 16);
     device.set("scheduler", "mq-deadline");
-    let Some(child) = watching(&place, &device, "4s") else { return };
+    let Some(mut child) = watching(&place, &device, "6s") else { return };
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let queue = format!("/sys/block/{}/queue", device.name);
     // The shell ends at once; the other writes what is there already.
     shell(&format!("echo kyber > {queue}/scheduler"));
     shell(&format!("cat {queue}/nomerges > /dev/null; echo 0 | tee {queue}/nomerges > /dev/null"));
-    // A tunable of the scheduler that was just chosen.
-    shell(&format!("sleep 0.3; echo 12345 > {queue}/iosched/read_lat_nsec"));
-    let ended = Ended::of(child.wait_with_output().unwrap()).expect(0);
+    // A tunable of the scheduler that was just chosen, which is watched once that is told.
+    let first = lines.next().unwrap();
+    shell(&format!("echo 12345 > {queue}/iosched/read_lat_nsec"));
+    let lines: Vec<String> = std::iter::once(first).chain(lines).collect();
+    Ended::of(child.wait_with_output().unwrap()).expect(0);
     let writes: Vec<serde_json::Value> =
-        ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let short: Vec<String> = writes
         .iter()
         .map(|it| {
@@ -70,8 +73,7 @@ fn the_process_that_writes_is_named_with_old_and_new_value() {
             "nomerges 0 0 tee",
             "iosched/read_lat_nsec 2000000 12345 sh"
         ],
-        "{}",
-        ended.out
+        "{lines:#?}"
     );
     for write in &writes {
         assert!(write["by"]["parents"].as_array().unwrap().len() > 1, "{write}");

@@ -121,17 +121,27 @@ impl Watch {
     /// Waits until something is written, at most so long; what has been written since the last call.
     pub fn wait(&mut self, most: Duration) -> Result<Vec<SettingWrite>> {
         let mut found: Vec<SettingWrite> = Vec::new();
-        let mut written: Vec<(PathBuf, u32)> = Vec::new();
+        let mut written: Vec<(PathBuf, u32, Watched)> = Vec::new();
         let mut time = most;
         loop {
             let events = self.notify.wait(time)?;
             let more = events.iter().any(|event| event.wrote) && time != TOGETHER;
             for event in events {
                 self.writers.note(event.pid);
-                let write = (event.file, event.pid);
-                if event.wrote && event.pid != std::process::id() && !written.contains(&write) {
-                    written.push(write);
+                let is_known = written.iter().any(|it| (&it.0, it.1) == (&event.file, event.pid));
+                if !event.wrote || event.pid == std::process::id() || is_known {
+                    continue;
                 }
+                let Some(before) = self.files.get(&event.file).cloned() else { continue };
+                // Another scheduler has tunables of its own, also where they have the same names. They are watched
+                // before anything else is looked at: who chose it may set one of them next.
+                if before.setting == "scheduler" {
+                    self.files.retain(|_, it| {
+                        it.device != before.device || !it.setting.starts_with("iosched/")
+                    });
+                    self.look_for_files()?;
+                }
+                written.push((event.file, event.pid, before));
             }
             if !more {
                 break;
@@ -142,16 +152,10 @@ impl Watch {
         if !written.is_empty() {
             self.owners = owners(&self.host, &self.devices);
         }
-        for (file, pid) in &written {
-            let Some(before) = self.files.get(file).cloned() else { continue };
+        for (_, pid, before) in &written {
             let after = value(&before.file, &before.setting);
             let by = Some(self.writers.of(*pid));
-            found.push(self.write(&before, after, by));
-        }
-        // Another scheduler has tunables of its own, also where they have the same names.
-        for write in found.iter().filter(|write| write.setting == "scheduler") {
-            self.files
-                .retain(|_, it| it.device != write.device || !it.setting.starts_with("iosched/"));
+            found.push(self.write(before, after, by));
         }
         self.look_for_files()?;
         found.extend(self.moved_unseen(&found));
