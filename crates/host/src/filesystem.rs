@@ -6,7 +6,7 @@
 use crate::{
     BlockDevice, Changes, ClearedDevice, DeviceNumber, Error, Host, Identity, LoopDevice, Made,
     Mount, Result, ScratchFolder, error::io_error, exclusive::open_exclusively, mounts::mounts,
-    signature::signatures,
+    own_group_command, signature::signatures,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -202,7 +202,7 @@ impl Changes {
         let size = device.identity.size;
         kind.check(size)?;
         let (name, package) = kind.program();
-        let mut command = Command::new(find_program(name, package)?);
+        let mut command = own_group_command(find_program(name, package)?);
         command.args(kind.arguments(options)).arg(&device.node);
         self.run(command, "see its manual page for its options")
     }
@@ -219,7 +219,7 @@ impl Changes {
         let point = folder.path.clone();
         let entry =
             self.announce(Made::Mount { point: point.clone(), source: device.node.clone() })?;
-        let mut command = Command::new(find_program("mount", "mount")?);
+        let mut command = own_group_command(find_program("mount", "mount")?);
         command.args(["-t", &kind.to_string()]);
         let all = kind.mount_options(options);
         if !all.is_empty() {
@@ -273,7 +273,7 @@ impl Changes {
         let name = PathBuf::from(command.get_program());
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // The shell reads the end of its input, and runs nothing, where we have died by then.
-        let mut gated = Command::new("sh");
+        let mut gated = own_group_command("sh");
         gated.args(["-c", "read -r begin && exec \"$0\" \"$@\" < /dev/null 2>&1"]).args(words);
         gated.stdin(Stdio::piped()).stdout(Stdio::piped());
         let failed = |problem: String| Error::Program {
