@@ -56,6 +56,25 @@ fn backing_file(device: &Device) -> String {
     std::fs::read_to_string(folder.join("loop/backing_file")).unwrap().trim().to_owned()
 }
 
+/// Waits until a trial runs on a device: its random reads and writes end all the time. Between trials a scheduler is
+/// chosen and the device flushed, and nothing ends a process while such a call waits for the device.
+fn in_a_trial(device: &Device) {
+    let stat = Path::new("/sys/block").join(device.node.file_name().unwrap()).join("stat");
+    let done = || {
+        let text = std::fs::read_to_string(&stat).unwrap();
+        let fields: Vec<u64> = text.split_whitespace().map(|it| it.parse().unwrap()).collect();
+        fields[0] + fields[4]
+    };
+    let (began, mut busy, mut last) = (Instant::now(), 0, done());
+    while busy < 4 {
+        assert!(began.elapsed() < Duration::from_secs(60), "no trial runs");
+        std::thread::sleep(Duration::from_millis(50));
+        let now = done();
+        busy = if now > last + 1 { busy + 1 } else { 0 };
+        last = now;
+    }
+}
+
 #[test]
 fn a_second_comparison_on_a_device_is_refused_with_the_firsts_name() {
     if !has_loop_devices() {
@@ -96,6 +115,7 @@ fn a_device_that_hangs_ends_the_run_and_undo_waits_for_it() {
     let words = [&words[..], &["--rounds", "500", "--measure", "500ms", "--quiet"]].concat();
     let child = begun(&place, &words, SET);
     std::thread::sleep(Duration::from_secs(3));
+    in_a_trial(&device);
     kill_process(server, Signal::STOP).unwrap();
     let ended = Ended::of(child.wait_with_output().unwrap());
     let kept = place.run(&["report", "last"]);

@@ -1,6 +1,6 @@
 //! Forgetting what the page cache holds of a target, so that every trial begins alike.
 
-use crate::{LoadError, Target};
+use crate::{LoadError, Target, sync_within::sync_within};
 use std::{fs::File, os::fd::AsRawFd};
 use units::Bytes;
 
@@ -10,7 +10,7 @@ pub fn forget_cached(target: &Target) -> Result<(), LoadError> {
     let wrong =
         |doing| move |source| LoadError::Target { doing, path: target.path.clone(), source };
     let file = File::open(target.open_path()).map_err(wrong("open"))?;
-    file.sync_all().map_err(wrong("sync"))?;
+    sync_within(&file, &target.path)?;
     // SAFETY: the descriptor is open as long as `file` lives; the call takes plain integers.
     let failed = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     match failed {

@@ -31,6 +31,7 @@ mod result;
 mod run;
 mod source;
 mod spec;
+mod sync_within;
 mod target;
 mod watch;
 
