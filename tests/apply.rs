@@ -229,13 +229,15 @@ fn for_a_time_alone_unless_it_is_confirmed() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", device.settings());
         std::thread::sleep(Duration::from_millis(50));
     }
-    // The journal goes after the last setting.
-    while !place.run(&["status"]).expect(0).out.contains("Nothing is applied") {
+    // The journal goes after the last setting, and what is said of it comes then.
+    let says = |text: &str| place.run(&["status"]).expect(0).out.contains(text);
+    while !says("Nothing is applied") || !says("was taken back") {
         assert!(begun.elapsed() < Duration::from_secs(30));
     }
     place.run(&["apply", "doctored", "--for", "2s"]).expect(0);
     let waiting = place.run(&["status"]).expect(0);
     assert!(waiting.out.contains("unless confirmed"), "{}", waiting.out);
+    assert!(!waiting.out.contains("was taken back"), "{}", waiting.out);
     place.run(&["apply", "--confirm"]).expect(0);
     std::thread::sleep(Duration::from_millis(2500));
     assert_eq!(setting(&device, "nr_requests"), "64", "what was confirmed stays");
@@ -260,11 +262,16 @@ fn settings_in_the_forms_in_which_hosts_are_configured() {
     }
     assert!(!rule.contains("KERNEL=="), "never by name:\n{rule}");
     verify(&place, &rule);
-    let profile = emit("tuned");
+    assert!(rule.contains("`spindle undo` does not know of it"), "{rule}");
+    let emitted = place.run(&["apply", "doctored", "--emit", "tuned"]).expect(0);
+    assert!(emitted.err.contains(&format!("{} nr_requests 64", device.name)), "{}", emitted.err);
+    let profile = emitted.out;
     assert!(profile.contains("include=") && profile.contains("elevator=bfq"), "{profile}");
     assert!(!profile.contains("nr_requests"), "tuned has no such option:\n{profile}");
     let tasks = emit("ansible");
     assert!(tasks.contains("ansible.builtin.copy") && tasks.contains(&key), "{tasks}");
+    let event = "udevadm trigger --action=change --settle \"$disk\"";
+    assert!(tasks.contains(event) && !tasks.contains("--subsystem-match"), "{tasks}");
     let sysfs = emit("sysfs");
     assert!(sysfs.contains(&format!("block/{}/queue/scheduler = bfq", device.name)), "{sysfs}");
     assert_eq!(device.settings(), before);

@@ -151,10 +151,11 @@ pub struct ComparisonFlags {
     /// Seed of all random streams
     #[arg(long, help_heading = "Load")]
     seed: Option<u64>,
-    /// Replay a recorded trace in place of a job: what blkparse, perf script or biosnoop print,
+    /// Replay a recorded trace in place of a job, on storage, on an emulated device (emulated:PROFILE) or in
+    /// the simulated world (simulated:PROFILE): what blkparse, perf script or biosnoop print,
     /// blktrace's binary files (also of `spindle record`), fio's iolog (2, 3), CSV of MSR Cambridge,
-    /// SYSTOR '17, Alibaba, Tencent, SPC/UMass, ASCII of DiskSim and MQSim. Its writes go where those
-    /// of a job go: to a scratch file, or to a device that --confirm names
+    /// SYSTOR '17, Alibaba, Tencent, SPC/UMass, ASCII of DiskSim and MQSim. On
+    /// storage its writes go where those of a job go: to a scratch file, or to a device that --confirm names
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     replay: Option<String>,
     /// When its requests are issued: open (as recorded), closed (each process waits for its own),

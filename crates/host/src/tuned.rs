@@ -60,11 +60,7 @@ pub fn profile_text(about: &str, active: &str, devices: &[KeyedSettings]) -> Opt
     for KeyedSettings { device, settings, .. } in devices {
         let lines: Vec<String> = settings
             .iter()
-            .filter_map(|(setting, value)| match setting {
-                Setting::Scheduler => Some(format!("elevator={value}\n")),
-                Setting::ReadAheadKb => Some(format!("readahead={value}\n")),
-                _ => None,
-            })
+            .filter_map(|(setting, value)| Some(format!("{}={value}\n", option(setting)?)))
             .collect();
         if lines.is_empty() {
             continue;
@@ -77,6 +73,25 @@ pub fn profile_text(about: &str, active: &str, devices: &[KeyedSettings]) -> Opt
     }
     let about = about.replace(['\n', '\r'], " ");
     (!sections.is_empty()).then(|| format!("[main]\nsummary={about}\ninclude={active}\n{sections}"))
+}
+
+/// What tuned's plug-in for disks calls a setting, of the two that it has.
+fn option(setting: &Setting) -> Option<&'static str> {
+    match setting {
+        Setting::Scheduler => Some("elevator"),
+        Setting::ReadAheadKb => Some("readahead"),
+        _ => None,
+    }
+}
+
+/// The settings that a tuned profile cannot say: "sdb nr_requests 64".
+pub fn not_in_profile(devices: &[KeyedSettings]) -> Vec<String> {
+    let of = |it: &KeyedSettings| {
+        let left = it.settings.iter().filter(|(setting, _)| option(setting).is_none());
+        let name = &it.device.name;
+        left.map(|(setting, value)| format!("{name} {setting} {value}")).collect::<Vec<_>>()
+    };
+    devices.iter().flat_map(of).collect()
 }
 
 /// Makes tuned use a profile.

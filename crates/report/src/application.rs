@@ -343,7 +343,7 @@ fn escaped(value: &str) -> String {
 }
 
 /// `3 days`, `2h 05m`.
-fn age(seconds: i64) -> String {
+pub fn age(seconds: i64) -> String {
     let seconds = seconds.max(0) as u64;
     match seconds / 86_400 {
         0 => units::Nanos::from_secs(seconds).to_string(),

@@ -48,10 +48,16 @@ fn ansible(about: &str, devices: &[KeyedSettings], name: &str) -> String {
         let _ = writeln!(text, "      {line}");
     }
     text.push_str(
-        "  register: spindle_rule\n\n- name: Make udev read and apply the rule\n  \
-         ansible.builtin.shell: |\n    udevadm control --reload\n    udevadm trigger --action=change \
-         --subsystem-match=block --settle\n  when: spindle_rule is changed\n",
+        "  register: spindle_rule\n\n- name: Make udev read the rule and apply it to these devices alone\n  \
+         ansible.builtin.shell: |\n    set -eu\n    udevadm control --reload\n",
     );
+    for keyed in devices {
+        let found = for_device(keyed, "    udevadm trigger --action=change --settle \"$disk\"\n");
+        for line in found.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    text.push_str("  when: spindle_rule is changed\n");
     text
 }
 
@@ -70,27 +76,28 @@ fn sysfs(about: &str, devices: &[KeyedSettings]) -> String {
 
 fn shell(about: &str, devices: &[KeyedSettings]) -> String {
     let mut text = format!("#!/bin/sh\n# {about}\nset -eu\n");
-    for KeyedSettings { device, key, settings } in devices {
-        let quoted = quoted(&key.value);
-        let _ = write!(
-            text,
-            "\n# {}\nfound=\nfor disk in /sys/block/*; do\n    value={}\n    [ \"$value\" = '{quoted}' ] || \
-             continue\n    found=$disk\n",
-            device.title(),
-            read_key(&key.key)
-        );
-        for (setting, value) in settings {
+    for keyed in devices {
+        let mut sets = String::new();
+        for (setting, value) in &keyed.settings {
             let value = self::quoted(value);
-            let _ = writeln!(text, "    echo '{value}' > \"$disk/queue/{setting}\"");
+            let _ = writeln!(sets, "    echo '{value}' > \"$disk/queue/{setting}\"");
         }
-        let _ = writeln!(
-            text,
-            "done\n[ -n \"$found\" ] || {{ echo 'no device has {} {}' >&2; exit 1; }}",
-            key.key.replace('\'', ""),
-            quoted.replace("'\\''", "")
-        );
+        text.push_str(&for_device(keyed, &sets));
     }
     text
+}
+
+/// Lines of a shell that do something with `$disk`, which is found by what it is; they fail where it is not there.
+fn for_device(KeyedSettings { device, key, .. }: &KeyedSettings, body: &str) -> String {
+    let quoted = quoted(&key.value);
+    format!(
+        "\n# {}\nfound=\nfor disk in /sys/block/*; do\n    value={}\n    [ \"$value\" = '{quoted}' ] || \
+         continue\n    found=$disk\n{body}done\n[ -n \"$found\" ] || {{ echo 'no device has {} {}' >&2; exit 1; }}\n",
+        device.title(),
+        read_key(&key.key),
+        key.key.replace('\'', ""),
+        quoted.replace("'\\''", "")
+    )
 }
 
 /// Within single quotes, whatever is in it.

@@ -34,8 +34,8 @@ mod watch;
 mod words;
 
 pub use application::{
-    ApplicationOutcome, ShownApplication, ShownChange, ShownDeviation, ShownStatus, other_owners,
-    setting_diff, status, status_prometheus, udev_proof,
+    ApplicationOutcome, ShownApplication, ShownChange, ShownDeviation, ShownStatus, age,
+    other_owners, setting_diff, status, status_prometheus, udev_proof,
 };
 pub use check::{Checked, checked, checked_json};
 pub use csv::csv;

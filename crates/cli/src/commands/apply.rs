@@ -13,7 +13,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use host::{Application, Changes, Host, KeptSetting, KeyedSettings};
+use host::{Application, Changes, Expired, Host, KeptSetting, KeyedSettings};
 use record::Run;
 use replace::Earlier;
 use report::{ApplicationOutcome, EmitFormat, ShownApplication, ShownChange, ShownDeviation};
@@ -234,8 +234,24 @@ impl ApplyArgs {
         };
         let name = host::rule_path(Path::new(""), &lasting::device_names(&keyed), "rule");
         let name = name.to_string_lossy();
-        match report::emit(format, &about(run), &keyed, &active, &name) {
-            Some(text) => say::result(&text)?,
+        let about = format!(
+            "made by Spindle from run {}; `spindle undo` does not know of it: it holds as long as it is there",
+            run.name
+        );
+        match report::emit(format, &about, &keyed, &active, &name) {
+            Some(text) => {
+                let left = match format {
+                    EmitFormat::Tuned => host::not_in_profile(&keyed),
+                    _ => Vec::new(),
+                };
+                if !left.is_empty() {
+                    say::note(&format!(
+                        "NOT in this profile, because tuned has no option for it: {}. --emit udev has all",
+                        left.join(", ")
+                    ));
+                }
+                say::result(&text)?;
+            }
             None => {
                 return Err(Usage(
                     "tuned sets scheduler and read-ahead alone, and the recommendation is about neither: \
@@ -295,6 +311,7 @@ impl ApplyArgs {
         };
         shown.replaces = application.replaces.clone();
         let journal = changes.keep(application)?;
+        Expired::forget(&host::state_folder()?)?;
         let name = journal.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         self.tell(about, &notes, confirm_by, &name)?;
         shown.journal = Some(name);

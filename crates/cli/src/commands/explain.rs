@@ -165,7 +165,13 @@ mod tests {
     #[test]
     fn every_counter_is_explained() {
         assert_explained(counters::ALL.iter().map(|counter| counter.id.to_owned()));
-        assert_explained(owned(["device.avgqu-sz", "avgrq-sz", "mariadb.fsyncs/s"]));
+        assert_explained(owned([
+            "device.avgqu-sz",
+            "avgrq-sz",
+            "mariadb.fsyncs/s",
+            "mysql.fsyncs/s",
+        ]));
+        assert_explained(owned(["InnoDB fsyncs", "WAL fsyncs"]));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `spindle reverse`, which `apply --for` starts: takes settings back that nobody confirmed.
 
+use super::apply::now;
 use crate::{exit::Exit, interrupt};
 use clap::Args;
-use host::Host;
+use host::{Expired, Host};
 use std::{
     path::Path,
     thread::sleep,
@@ -39,7 +40,10 @@ impl ReverseArgs {
                 && !applied.confirmed
                 && let Some(journal) = applied.take()?
             {
-                host::undo(&host, journal)?;
+                let undone = host::undo(&host, journal)?;
+                if undone.is_complete() {
+                    Expired::note(&folder, &applied.application, now())?;
+                }
             }
         }
         // Of a program that was cut off before it was done.

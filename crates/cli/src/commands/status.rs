@@ -3,7 +3,7 @@
 use super::apply::now;
 use crate::{exit::Exit, runs_folder, say};
 use clap::Args;
-use host::{AppliedJournal, Host, Owner, StandingOf, StandingState};
+use host::{AppliedJournal, Expired, Host, Owner, StandingOf, StandingState};
 use record::EnvironmentChange;
 use report::ShownStatus;
 use runner::{Options, Target};
@@ -41,6 +41,14 @@ impl StatusArgs {
         } else if self.prometheus {
             say::result(&report::status_prometheus(&all))?;
         } else if all.is_empty() {
+            if let Some(Expired { run, label, at }) = Expired::last(&host::state_folder()?) {
+                let text = format!(
+                    "{label}, from run {run}, was taken back {} ago: its time was over, and nobody had said \
+                     spindle apply --confirm.",
+                    report::age(now() - at)
+                );
+                say::line(&report::wrap(&text, crate::WIDTH, 2))?;
+            }
             say::line("Nothing is applied; `spindle apply RUN` sets what a run recommends.")?;
         } else {
             say::result(&report::status(&all, now(), crate::WIDTH))?;
