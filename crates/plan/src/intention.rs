@@ -31,6 +31,12 @@ pub enum Intention {
         file: String,
         /// Its requests.
         requests: u64,
+        /// What they read.
+        read: Bytes,
+        /// What they write.
+        written: Bytes,
+        /// The end of the one that lies farthest.
+        reaches: Bytes,
         /// From the first to the last, which takes as long where they are issued as recorded.
         length: Nanos,
     },

@@ -5,7 +5,7 @@ use analysis::{
     Analysis, CellSummary, ComparedCell, Group, MIN_VERDICT_ROUNDS, Metric, SessionAnalysis,
     findings,
 };
-use plan::{BudgetClock, Factor, Intention, MIN_ROUNDS, Plan};
+use plan::{BudgetClock, Cell, Factor, Intention, MIN_ROUNDS, Plan, Refusal};
 use record::{Caveat, Run, RunState, Warning, WorldKind};
 use std::fmt::Write;
 use units::Nanos;
@@ -473,6 +473,31 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
         .collect()
 }
 
+/// Each reason once, with what it is about: the cells, or where there are many, the levels that they share.
+fn refusals(plan: &Plan) -> Vec<String> {
+    let mut by_reason: Vec<(&Refusal, Vec<&Cell>)> = Vec::new();
+    for refused in &plan.refused {
+        match by_reason.iter_mut().find(|(reason, _)| **reason == refused.reason) {
+            Some((_, cells)) => cells.push(&refused.cell),
+            None => by_reason.push((&refused.reason, vec![&refused.cell])),
+        }
+    }
+    let text = |(reason, cells): (&Refusal, Vec<&Cell>)| {
+        let shared: Vec<Factor> = plan
+            .factors
+            .iter()
+            .filter(|factor| cells.iter().all(|it| it.level(factor) == cells[0].level(factor)))
+            .cloned()
+            .collect();
+        match cells.len() {
+            1 => format!("{}: {reason}", cells[0].label(&plan.factors)),
+            count if shared.is_empty() => format!("{count} cells: {reason}"),
+            count => format!("{} ({count} cells): {reason}", cells[0].label(&shared)),
+        }
+    };
+    by_reason.into_iter().map(text).collect()
+}
+
 /// What the settings of each cell can lose.
 fn risks(plan: &Plan) -> Vec<String> {
     let compared = plan.compared();
@@ -481,15 +506,32 @@ fn risks(plan: &Plan) -> Vec<String> {
 }
 
 /// How long and how often a plan measures, and when it ends.
-fn time_line(plan: &Plan, world: WorldKind) -> String {
+fn time_line(plan: &Plan, world: WorldKind, intentions: &[Intention]) -> String {
     let timing = &plan.timing;
     let Some(total) = plan.total().filter(|_| plan.workload.replay.is_none()) else {
-        let most = timing.measure.time().map(|time| format!(", {time} at the most"));
+        let trials = u64::from(timing.rounds) * plan.slots() as u64;
+        let most = timing.measure.time();
+        let length = intentions.iter().find_map(|it| match it {
+            Intention::Replay { length, .. } => {
+                Some(most.map_or(*length, |most| most.min(*length)))
+            }
+            _ => None,
+        });
+        let total = length.map(|length| {
+            let total = Nanos(length.0.saturating_mul(trials));
+            match plan.workload.replay.as_ref().map(|it| it.mode) {
+                Some(ReplayMode::Open) => {
+                    format!(": {total} in all, where the device keeps up with it")
+                }
+                _ => format!("; at the pace of the trace it would be {total} in all"),
+            }
+        });
         return format!(
-            "Time: {} rounds of {} trials, each as long as the trace takes{}",
+            "Time: {} rounds of {} trials, each as long as the trace takes{}{}",
             timing.rounds,
             plan.slots(),
-            most.unwrap_or_default()
+            most.map_or(String::new(), |time| format!(", {time} at the most")),
+            total.unwrap_or_default()
         );
     };
     if let Some(trials) = timing.trials {
@@ -609,8 +651,8 @@ pub fn plan_text(
     let mut line = |text: String| {
         let _ = writeln!(out, "{}", words::wrap(&text, width, 2));
     };
-    for refused in &plan.refused {
-        line(format!("Refused: {}: {}", refused.cell.label(&plan.factors), refused.reason));
+    for text in refusals(plan) {
+        line(format!("Refused: {text}"));
     }
     for intention in intentions {
         line(format!("Will {}", sentences::intention(intention)));
@@ -624,6 +666,6 @@ pub fn plan_text(
              {factor} before those with the next"
         ));
     }
-    line(time_line(plan, world));
+    line(time_line(plan, world, intentions));
     out
 }

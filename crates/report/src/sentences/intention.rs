@@ -19,8 +19,9 @@ pub(crate) fn intention(intention: &Intention) -> String {
         Intention::Overwrite { device, size: None } => {
             format!("OVERWRITE all of {device} with a filesystem")
         }
-        Intention::Replay { file, requests, length } => format!(
-            "replay the {requests} requests of {file} in each trial; they were recorded over {length}"
+        Intention::Replay { file, requests, read, written, reaches, length } => format!(
+            "replay the {requests} requests of {file} in each trial: {read} read, {written} written, within the \
+             first {reaches}; they were recorded over {length}"
         ),
         Intention::AttachLoop { devices: 1 } => {
             "attach a loop device to it, and detach it at the end".to_owned()

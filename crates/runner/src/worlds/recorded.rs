@@ -4,7 +4,7 @@ use crate::WorldError;
 use plan::{Cell, Factor, Intention, Plan, Refusal};
 use record::Caveat;
 use simulate::ReplaySpec;
-use trace::{Format, How, TimeUnit, Trace};
+use trace::{Format, How, TimeUnit, Trace, TraceOp};
 use units::Bytes;
 use workload::{ClientKind, EngineKind, Replay, ReplayMode, Workload};
 
@@ -125,8 +125,18 @@ pub(crate) fn check_engine(workload: &Workload, engine: EngineKind) -> Option<Re
 /// What a trial does, for the plan.
 pub(crate) fn intention(trace: &Trace, plan: &Plan) -> Option<Intention> {
     let replay = plan.workload.replay.as_ref()?;
-    let (requests, length) = (trace.entries.len() as u64, trace.length());
-    Some(Intention::Replay { file: replay.file.clone(), requests, length })
+    let bytes = |op: TraceOp| {
+        let of_op = trace.entries.iter().filter(|entry| entry.op == op);
+        Bytes(of_op.map(|entry| entry.count.bytes().0).sum())
+    };
+    Some(Intention::Replay {
+        file: replay.file.clone(),
+        requests: trace.entries.len() as u64,
+        read: bytes(TraceOp::Read),
+        written: bytes(TraceOp::Write),
+        reaches: trace.span.bytes(),
+        length: trace.length(),
+    })
 }
 
 /// The span that a trace needs, in whole MiB.

@@ -398,11 +398,13 @@ impl World for SimulatedWorld {
         self.check(plan, cell).err()
     }
 
-    fn intentions(&self, _: &Plan) -> Vec<Intention> {
-        vec![Intention::Simulate {
+    fn intentions(&self, plan: &Plan) -> Vec<Intention> {
+        let mut all = vec![Intention::Simulate {
             profile: self.profile.name.clone(),
             kernel: self.target.kernel.to_string(),
-        }]
+        }];
+        all.extend(self.trace.as_ref().and_then(|trace| recorded::intention(trace, plan)));
+        all
     }
 
     fn describe(&self, plan: &Plan) -> Result<Environment, WorldError> {
