@@ -114,6 +114,8 @@ pub enum StayReason {
     Traded,
     /// What is better under one condition is worse under another.
     Conditions,
+    /// A screening's leader is better as the mean over all conditions, and under one of them it is worse, or not measured.
+    BetterOverAllAlone,
     /// What is better can lose what the baseline cannot.
     LessDurable,
     /// What is better may be so only because trials had not settled: longer ones could say the opposite.
@@ -261,7 +263,10 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
             let cell = candidate.cell(weighing.shown(candidate, metric));
             (Answer::Take { cell, metric, why }, Some(candidate))
         }
-        (None, None) => (Answer::Keep { why: weighing.stay_reason(&metrics) }, None),
+        (None, None) => (
+            Answer::Keep { why: weighing.stay_reason(&metrics, analysis.screening.as_ref()) },
+            None,
+        ),
     };
     let group = chosen.map_or(weighing.counted[0], |it| weighing.shown(it, metric));
     let cells = match answer {

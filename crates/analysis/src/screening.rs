@@ -105,6 +105,12 @@ impl Screening {
         Race::of(run).map_or_else(Vec::new, |race| race.set_aside())
     }
 
+    /// Whether trials show the likely winner to be better than the baseline, as the mean over all conditions.
+    pub fn leader_is_better(&self) -> bool {
+        let to_baseline = self.leader().to_baseline;
+        to_baseline.is_some_and(|it| !it.predicted && it.verdict == Verdict::Better)
+    }
+
     /// The likely winner.
     pub fn leader(&self) -> &ScreenedSetting {
         &self.settings[0]

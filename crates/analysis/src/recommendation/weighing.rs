@@ -4,7 +4,7 @@ use super::{
     PassedOver, PassedOverReason, Standing, StayReason, TakeReason, Wish, changes, front::is_safe,
 };
 use crate::{
-    Analysis, ComparedCell, Group, Keeping, Metric, Verdict,
+    Analysis, ComparedCell, Group, Keeping, Metric, Screening, Verdict,
     confounder::{Confounder, confounder},
 };
 use plan::{Factor, Level};
@@ -170,9 +170,8 @@ impl<'a> Weighing<'a> {
     /// A screening's winner, where it is better than the baseline over all conditions and nothing speaks against
     /// it. It has too few rounds under each condition for verdicts of their own.
     pub fn screened(&self, analysis: &Analysis) -> Option<&Candidate<'a>> {
-        let leader = analysis.screening.as_ref()?.leader();
-        let better =
-            leader.to_baseline.is_some_and(|it| !it.predicted && it.verdict == Verdict::Better);
+        let screening = analysis.screening.as_ref()?;
+        let (leader, better) = (screening.leader(), screening.leader_is_better());
         let all = self.counted.len() == self.groups.len();
         let is_leader = |it: &&Candidate| {
             it.cells.iter().flatten().any(|cell| leader.cells.contains(&Some(cell.summary.cell)))
@@ -289,7 +288,7 @@ impl<'a> Weighing<'a> {
     }
 
     /// Why nothing is to be changed, where these figures decide, the first before the others.
-    pub fn stay_reason(&self, metrics: &[Metric]) -> StayReason {
+    pub fn stay_reason(&self, metrics: &[Metric], screening: Option<&Screening>) -> StayReason {
         let metric = metrics[0];
         let counted = || self.counted.iter().map(|group| &self.groups[*group]);
         if self.candidates.is_empty() {
@@ -327,6 +326,9 @@ impl<'a> Weighing<'a> {
             StayReason::NoDifference
         } else if metrics.iter().any(not_shown) {
             StayReason::WithinNoise
+        } else if metric == Metric::Throughput && screening.is_some_and(Screening::leader_is_better)
+        {
+            StayReason::BetterOverAllAlone
         } else if verdicts().any(|it| matches!(it, None | Some(Verdict::NotSettled))) {
             StayReason::Open
         } else {

@@ -195,6 +195,10 @@ impl About<'_> {
             StayReason::Conditions => {
                 format!("{keep}: what is better under one condition is worse under another.")
             }
+            StayReason::BetterOverAllAlone => format!(
+                "{keep}: what leads is better as the mean over all conditions, and under one of them it is worse, \
+                 or not measured; more rounds, or a wish for one of them (--condition), could settle it."
+            ),
             StayReason::LessDurable => {
                 format!("{keep}: what is better can lose data that it cannot lose.")
             }
