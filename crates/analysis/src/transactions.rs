@@ -96,9 +96,11 @@ fn costs(measured: &[&Measurement], per_second: f64) -> BTreeMap<&'static str, f
             costs.insert(name, rate * scale / per_second);
         }
     }
-    // Servers name their own count of fsync calls each in its way.
-    if let Some((_, rate)) = all.iter().find(|(name, _)| name.ends_with(".fsyncs/s")) {
-        costs.insert("server fsyncs", rate / per_second);
+    // Each server counts some of its fsync calls: InnoDB those of its files, without the binary log; PostgreSQL those
+    // of its log, without data files.
+    if let Some((name, rate)) = all.iter().find(|(name, _)| name.ends_with(".fsyncs/s")) {
+        let of_log = name.starts_with("postgresql.");
+        costs.insert(if of_log { "WAL fsyncs" } else { "InnoDB fsyncs" }, rate / per_second);
     }
     costs
 }

@@ -5,8 +5,9 @@ use analysis::{CellSummary, Group};
 
 /// Columns of the costs: heading, and the names in `TransactionSummary::per_transaction` that are
 /// added up.
-const COSTS: [(&str, &[&str]); 6] = [
-    ("fsyncs", &["server fsyncs"]),
+const COSTS: [(&str, &[&str]); 7] = [
+    ("InnoDB fsyncs", &["InnoDB fsyncs"]),
+    ("WAL fsyncs", &["WAL fsyncs"]),
     ("flushes", &["device flushes"]),
     ("reads", &["device reads"]),
     ("writes", &["device writes"]),
