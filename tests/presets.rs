@@ -31,7 +31,9 @@ fn warnings(run: &Run) -> impl Iterator<Item = &Warning> {
 /// A variable as the server said that it was in the trials of the cell of this name.
 fn in_cell(run: &Run, label: &str, variable: &str) -> Vec<String> {
     let of = |cell: usize| run.plan.cells[cell].label(&run.plan.compared());
-    let trials = run.trials.iter().filter(|trial| of(trial.id.cell) == label);
+    // One that does not count, on a busy machine, is repeated.
+    let counts = run.trials.iter().filter(|trial| trial.measurement().is_some());
+    let trials = counts.filter(|trial| of(trial.id.cell) == label);
     let value = |applied: &[(String, String)]| {
         applied.iter().find(|(name, _)| name.ends_with(variable)).map(|(_, value)| value.clone())
     };
@@ -213,7 +215,11 @@ fn what_cannot_be_switched_gets_a_server_each_and_the_report_says_why() {
     let durability = run(&place, &folder, &words);
     assert_eq!(in_cell(&durability, "synchronous_commit off", "synchronous_commit"), ["off"]);
     let go_on = warnings(&durability).filter(|it| matches!(it, Warning::DataGoOn { .. })).count();
-    assert_eq!(go_on, durability.trials.len() - 1);
+    let count = durability.trials.iter().filter(|it| it.measurement().is_some()).count();
+    let void = durability.trials.len() - count;
+    println!("{void} trials did not count");
+    // After one that does not, a server is started anew.
+    assert!((count - 1 - void..count).contains(&go_on), "{go_on} of {count}");
     let text = flat(&place.run(&["report", last.to_str().unwrap()]).expect(0).out);
     assert!(text.contains("synchronous_commit off can lose about 0.6 s of commits"), "{text}");
     assert!(text.contains("Preset durability on PostgreSQL"), "{text}");
