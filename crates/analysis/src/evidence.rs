@@ -88,7 +88,14 @@ pub enum Evidence {
         /// Over those of a client's block.
         ratio: f64,
     },
-    /// Mean distance between requests that do not follow one another, `sim.seek_sectors`.
+    /// Requests that begin where the one before ended, `sim.%sequential` or `order.%sequential`.
+    Sequential {
+        /// Percent, in the cell.
+        cell: f64,
+        /// Percent, in its baseline.
+        baseline: f64,
+    },
+    /// Mean distance from a request to the next, `sim.seek_sectors` or `order.seek_sectors`.
     Seeks {
         /// Sectors, in the cell.
         cell: f64,

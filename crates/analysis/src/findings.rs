@@ -12,6 +12,7 @@ mod drift;
 mod flush_bound;
 mod generator;
 mod held_idle;
+mod kept_together;
 mod larger_requests;
 mod latency_trade;
 mod merging;
@@ -85,6 +86,8 @@ pub enum FindingKind {
     Generator,
     /// The device is idle while requests wait.
     HeldIdle,
+    /// The requests of a stream go to the device together.
+    KeptTogether,
     /// Requests at the device are larger than the clients' blocks.
     LargerRequests,
     /// Throughput is bought with latency.
@@ -245,6 +248,7 @@ impl FindingKind {
             | F::FlushBound
             | F::Generator
             | F::HeldIdle
+            | F::KeptTogether
             | F::LargerRequests
             | F::Merging
             | F::NoFreeRequest
@@ -276,6 +280,7 @@ impl FindingKind {
             FindingKind::FlushBound => flush_bound::find(analysis),
             FindingKind::Generator => generator::find(run, analysis),
             FindingKind::HeldIdle => held_idle::find(run, analysis),
+            FindingKind::KeptTogether => kept_together::find(analysis),
             FindingKind::LargerRequests => larger_requests::find(run, analysis),
             FindingKind::LatencyTrade => latency_trade::find(analysis),
             FindingKind::Merging => merging::find(analysis),
@@ -285,7 +290,7 @@ impl FindingKind {
             FindingKind::RotationalFlag => rotational_flag::find(run, analysis),
             FindingKind::SchedulerCpu => scheduler_cpu::find(analysis),
             FindingKind::Serialised => return serialised::find(run, analysis),
-            FindingKind::Sorting => sorting::find(analysis),
+            FindingKind::Sorting => sorting::find(run, analysis),
             FindingKind::StarvedClient => starved_client::find(run, analysis),
             FindingKind::StolenCpu => stolen_cpu::find(analysis),
             FindingKind::ThrottledHost => throttled_host::find(run, analysis),

@@ -42,6 +42,9 @@ catalogue! {
     DEVICE_F "device.f/s" PerSecond Mean, "Flush requests that completed", "/sys/block/DEVICE/stat; the block layer's model when simulated";
     DEVICE_F_AWAIT "device.f_await" Milliseconds Mean, "Mean time of a flush", "/sys/block/DEVICE/stat; the block layer's model when simulated";
 
+    ORDER_SEEK "order.seek_sectors" Sectors Mean, "Mean distance from the end of a request to the beginning of the next, as they go to the device", "the tracepoint block_rq_issue, of some hundred requests a second";
+    ORDER_SEQUENTIAL "order.%sequential" Percent Mean, "Share of requests that begin where the one before ended, as they go to the device", "the tracepoint block_rq_issue, of some hundred requests a second";
+
     CPU_USER "cpu.%user" Percent Mean, "CPU time of all CPUs in user mode", "/proc/stat";
     CPU_NICE "cpu.%nice" Percent Mean, "The same of processes with lowered priority", "/proc/stat";
     CPU_SYSTEM "cpu.%system" Percent Mean, "CPU time in the kernel, interrupts included", "/proc/stat";
@@ -85,7 +88,7 @@ catalogue! {
     SIM_TIME_ASLEEP "sim.time_asleep_ms" Milliseconds Mean, "Time per operation in which its client waited for a free request", "the block layer's model";
     SIM_QUEUED "sim.queued" Count Mean, "Mean number of requests in the scheduler's queue", "the block layer's model";
     SIM_DEPTH "sim.depth" Count Mean, "Mean number of requests at the device", "the block layer's model";
-    SIM_SEEK "sim.seek_sectors" Sectors Mean, "Mean distance between dispatched requests that do not follow one another", "the block layer's model";
+    SIM_SEEK "sim.seek_sectors" Sectors Mean, "Mean distance from the end of a dispatched request to the beginning of the next", "the block layer's model";
     SIM_SEQUENTIAL "sim.%sequential" Percent Mean, "Share of dispatched requests that begin where the one before ended", "the block layer's model";
     SIM_BUSY_DRIVES "sim.busy_drives" Count Mean, "Mean number of busy drives or channels", "the device's model";
     SIM_IDLE_WHILE_WAITING "sim.%idle_while_waiting" Percent Mean, "Share of the time in which the device was idle although requests were queued", "the block layer's model";

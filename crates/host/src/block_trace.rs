@@ -90,7 +90,7 @@ fn kernel_number(number: DeviceNumber) -> Option<u64> {
 }
 
 /// Events of the disk and of its partitions.
-fn filter(disk: &BlockDevice) -> String {
+pub(crate) fn filter(disk: &BlockDevice) -> String {
     let numbers = std::iter::once(disk.number).chain(disk.partitions.iter().copied());
     let parts: Vec<String> =
         numbers.filter_map(kernel_number).map(|number| format!("dev == {number}")).collect();

@@ -267,7 +267,8 @@ fn seen_in(kind: FindingKind) -> Vec<String> {
         FindingKind::ReadBeforeWrite => &[&counters::DEVICE_R],
         FindingKind::SchedulerCpu => &[&counters::CPU_SYSTEM, &counters::CPU_IDLE],
         FindingKind::Serialised => &[&counters::DEVICE_AQU_SZ],
-        FindingKind::Sorting => &[&counters::SIM_SEEK],
+        FindingKind::KeptTogether => &[&counters::SIM_SEQUENTIAL, &counters::ORDER_SEQUENTIAL],
+        FindingKind::Sorting => &[&counters::SIM_SEEK, &counters::ORDER_SEEK],
         FindingKind::StolenCpu => &[&counters::CPU_STEAL],
         FindingKind::WritebackThrottled => &[&counters::WRITEBACK_THROTTLED],
         FindingKind::Drift

@@ -11,6 +11,7 @@ mod guards;
 mod inspections;
 mod journals;
 mod machine;
+mod order;
 mod settings;
 mod shared_state;
 mod watching;

@@ -59,6 +59,16 @@ fn statement(kind: FindingKind, evidence: Evidence, cells: &str) -> String {
             "Under {cells}, the device moves more than was asked: its requests are larger than the \
              clients' blocks."
         ),
+        FindingKind::KeptTogether => match evidence {
+            Evidence::Sequential { cell, baseline } if cell < baseline => format!(
+                "Under {cells}, requests of one stream are mixed with those of others on their way to the \
+                 device, where the baseline keeps them together: the device has more to seek."
+            ),
+            _ => format!(
+                "Under {cells}, requests of one stream go to the device together, where the baseline mixes \
+                 them with those of others: the device has less to seek."
+            ),
+        },
         FindingKind::LatencyTrade => format!(
             "Under {cells}, throughput is bought with latency: more operations wait at once, and the \
              slowest wait longer."
@@ -198,6 +208,9 @@ fn evidence(evidence: Evidence) -> String {
         Evidence::RequestsLarger { ratio } => {
             format!("a request at the device is {ratio:.1} times a client's block")
         }
+        Evidence::Sequential { cell, baseline } => format!(
+            "{cell:.0} % of the requests begin where the one before ended, baseline {baseline:.0} %"
+        ),
         Evidence::Seeks { cell, baseline } => format!(
             "mean seek {cell:.0} sectors, baseline {baseline:.0}, with the same share merged"
         ),
@@ -302,6 +315,9 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
         FindingKind::HeldIdle => {
             "repeat with the scheduler none (noop), or with its idling off: throughput must rise"
         }
+        FindingKind::KeptTogether => {
+            "repeat with --clients 1, which leaves nothing to mix: most of the difference must vanish"
+        }
         FindingKind::LargerRequests => {
             "repeat with --block-sizes equal to the filesystem's block size: requests must be as large \
              as blocks"
@@ -340,7 +356,8 @@ fn check(kind: FindingKind, evidence: Evidence) -> &'static str {
             _ => "repeat with a quarter of the --clients: throughput must stay",
         },
         FindingKind::Sorting => {
-            "repeat in the simulated world with --without sorting: most of the difference must vanish"
+            "repeat with --without sorting in the simulated world, elsewhere with --clients 1: most of the \
+             difference must vanish"
         }
         FindingKind::StarvedClient => {
             "repeat with a four times longer --measure: the client must starve still"

@@ -271,6 +271,11 @@ fn sorting() {
         })
     };
     assert_eq!(cells(&seeks(2e6, 1.5), FindingKind::Sorting), [1]);
+    let traced = run("randread", |cell, _, m| {
+        count(cell, m, &[("order.seek_sectors", 2e6)], &[("order.seek_sectors", 1e7)]);
+        faster(m, if cell == 1 { 1.5 } else { 1.0 });
+    });
+    assert_eq!(cells(&traced, FindingKind::Sorting), [1], "on a device that is not simulated");
     assert_eq!(cells(&seeks(4e7, 0.6), FindingKind::Sorting), [1]);
     assert!(cells(&seeks(2e6, 0.6), FindingKind::Sorting).is_empty(), "shorter ways cost nothing");
     assert!(cells(&seeks(9e6, 1.5), FindingKind::Sorting).is_empty());
@@ -283,6 +288,33 @@ fn sorting() {
     };
     assert_eq!(cells(&at_depth(1.0), FindingKind::Sorting), [1], "the device had nothing to sort");
     assert!(cells(&at_depth(32.0), FindingKind::Sorting).is_empty(), "the device may have sorted");
+}
+
+#[test]
+fn kept_together() {
+    let shares = |here: f64, baseline: f64, times: f64| {
+        run("read", move |cell, _, m| {
+            let name = "order.%sequential";
+            count(cell, m, &[(name, here)], &[(name, baseline)]);
+            faster(m, if cell == 1 { times } else { 1.0 });
+        })
+    };
+    let kind = FindingKind::KeptTogether;
+    assert_eq!(cells(&shares(90.0, 5.0, 1.5), kind), [1]);
+    assert_eq!(cells(&shares(5.0, 90.0, 0.6), kind), [1], "the baseline keeps them together");
+    assert!(cells(&shares(90.0, 5.0, 0.6), kind).is_empty(), "it costs nothing");
+    assert!(cells(&shares(20.0, 5.0, 1.5), kind).is_empty());
+    let told = findings(&shares(5.0, 90.0, 0.6), &Analysis::of(&shares(5.0, 90.0, 0.6)));
+    let found = told.iter().find(|it| it.kind == kind).unwrap();
+    assert_eq!(found.evidence, Evidence::Sequential { cell: 5.0, baseline: 90.0 });
+    // It is the cause of the shorter way, too.
+    let both = run("read", |cell, _, m| {
+        let counted = |seek, share| [("order.seek_sectors", seek), ("order.%sequential", share)];
+        count(cell, m, &counted(2e6, 90.0), &counted(1e7, 5.0));
+        faster(m, if cell == 1 { 1.5 } else { 1.0 });
+    });
+    assert_eq!(cells(&both, kind), [1]);
+    assert!(cells(&both, FindingKind::Sorting).is_empty());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use database::{
     Claim, DatabaseError, Endpoint, Place, Programs, RunSpec, Running, ServerSampling, Shape,
     SqlError, copy_data, flush_data, warm_data,
 };
-use host::{Changes, HeldFolder, PageCacheBound};
+use host::{Changes, HeldFolder, PageCacheBound, RequestOrder};
 use plan::{Cell, Plan};
 use record::{Measurement, TrialId, VoidReason, Warning};
 use servers::kept_folder;
@@ -27,7 +27,7 @@ use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
 };
-use trial_server::{TrialServer, another_values};
+use trial_server::TrialServer;
 use workload::{DatabaseJob, StorageEngine, Workload};
 
 /// Loaded data, and the server of the trial under way.
@@ -181,19 +181,16 @@ impl Databases {
             }
             _ => Ok(()),
         };
-        let names: Vec<String> = programs
-            .settings(job, clients, &workload.variables)
-            .into_iter()
-            .map(|(name, _)| name)
-            .chain(READ_BACK.map(str::to_owned))
-            .collect();
+        let set = programs.settings(job, clients, &workload.variables);
+        let names: Vec<String> =
+            set.iter().map(|(name, _)| name.clone()).chain(READ_BACK.map(str::to_owned)).collect();
         let asked = match &mut self.alternation {
             Some(alternation) => alternation.ask(plan, &workload, &programs, &running),
             None => Ok(()),
         };
         let changed = self.alternation.as_ref().is_some_and(Alternation::was_tried_in_vain);
         self.trial =
-            Some(TrialServer { programs: Some(programs), running, place: Some(place), names });
+            Some(TrialServer { programs: Some(programs), running, place: Some(place), set, names });
         joined.map_err(WorldError::trial)?;
         asked.map_err(WorldError::trial)?;
         if changed {
@@ -243,7 +240,8 @@ impl Databases {
             | SqlError::Refused(_)
             | SqlError::Lost(_) => WorldError::trial(error),
         })?;
-        self.trial = Some(TrialServer { programs: None, running, place: None, names });
+        let set = database::Settings::new();
+        self.trial = Some(TrialServer { programs: None, running, place: None, set, names });
         Ok(())
     }
 
@@ -258,7 +256,7 @@ impl Databases {
     /// Runs the load on the trial's server; `begun` is called when it begins.
     pub fn measure(
         &mut self,
-        target: &RealTarget,
+        (target, order): (&RealTarget, Option<&RequestOrder>),
         (plan, trial): (&Plan, TrialId),
         stage: Option<&Stage>,
         stop: &AtomicBool,
@@ -272,7 +270,7 @@ impl Databases {
             return Err(nothing());
         };
         let mut sampler =
-            Sampling::begin(&target.host, &stage.map(Stage::devices).unwrap_or_default());
+            Sampling::begin(&target.host, &stage.map(Stage::devices).unwrap_or_default(), order);
         let mut of_server = ServerSampling::begin(&trial.running);
         let endpoint: Endpoint = trial.running.endpoint.clone();
         let spec = RunSpec {
@@ -315,7 +313,7 @@ impl Databases {
         if trial.programs.is_none() {
             measurement.warnings.push(Warning::ForeignServer);
         }
-        measurement.warnings.extend(another_values(trial.running.name, &workload, &self.applied));
+        measurement.warnings.extend(trial.another_values(&workload, &self.applied));
         if let Some(alternation) = &mut self.alternation {
             measurement.warnings.extend(alternation.warning());
             alternation.measured();

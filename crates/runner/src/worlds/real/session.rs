@@ -8,7 +8,7 @@ use super::{
     stage::{self, Stage, Stages},
 };
 use crate::{Session, TrialTimes, Watcher, WorldError};
-use host::{Changes, QueueFolder};
+use host::{Changes, DeviceNumber, QueueFolder, RequestOrder};
 use load::{ClientProgram, LoadError, LoadSpec, ReplayLoad};
 use plan::{Cell, Plan};
 use record::{JobRole, Measurement, Mover, TrialId, Warning};
@@ -40,6 +40,8 @@ pub struct RealSession<'a> {
     hung: std::cell::Cell<bool>,
     /// Who else writes the settings that are compared.
     culprits: Option<Culprits>,
+    /// In which order requests go to these devices; none where this host does not say.
+    order: Option<(Vec<DeviceNumber>, Option<RequestOrder>)>,
 }
 
 /// The session was used after it had ended.
@@ -74,6 +76,7 @@ impl<'a> RealSession<'a> {
             bound: None,
             hung: std::cell::Cell::new(false),
             culprits: None,
+            order: None,
         };
         match session.make(stop, watcher) {
             Ok(()) => Ok(session),
@@ -117,6 +120,7 @@ impl<'a> RealSession<'a> {
     fn end(&mut self) -> Result<(), WorldError> {
         self.bound = None;
         self.culprits = None;
+        self.order = None;
         let Some(mut changes) = self.changes.take() else { return Ok(()) };
         if self.hung.get() {
             changes.leave_for_undo();
@@ -132,6 +136,10 @@ impl<'a> RealSession<'a> {
             return left;
         }
         Err(WorldError::left_behind(&report))
+    }
+
+    fn order(&self) -> Option<&RequestOrder> {
+        self.order.as_ref()?.1.as_ref()
     }
 
     fn cell(&self, trial: TrialId) -> &'a Cell {
@@ -164,6 +172,7 @@ impl<'a> RealSession<'a> {
             seed: trial.seed(plan.seed),
             client_program: &self.client_program,
         });
+        let order = self.order.as_ref().and_then(|(_, order)| order.as_ref());
         let over = AtomicBool::new(false);
         let (measured, beside) = std::thread::scope(|scope| {
             let mut thread = None;
@@ -171,8 +180,14 @@ impl<'a> RealSession<'a> {
                 let over = &over;
                 thread = spec.map(|spec| scope.spawn(move || load::run(&spec, over, &mut |_| {})));
             };
-            let measured =
-                databases.measure(&self.target, (plan, trial), stage, stop, &mut begun, watcher);
+            let measured = databases.measure(
+                (&self.target, order),
+                (plan, trial),
+                stage,
+                stop,
+                &mut begun,
+                watcher,
+            );
             over.store(measured.is_err(), Ordering::Relaxed);
             // A thread that panicked goes on doing so here.
             (measured, thread.map(|thread| thread.join().unwrap_or_else(|it| resume_unwind(it))))
@@ -231,6 +246,23 @@ impl<'a> RealSession<'a> {
     }
 }
 
+/// Looks at the order of these devices' requests from now on. A kernel that does not say it, or a host without tracing,
+/// leaves that out.
+fn watch_order(
+    changes: &mut Changes,
+    order: &mut Option<(Vec<DeviceNumber>, Option<RequestOrder>)>,
+    devices: &[DeviceNumber],
+) -> Result<(), WorldError> {
+    if order.as_ref().is_some_and(|(watched, _)| watched == devices) {
+        return Ok(());
+    }
+    if let Some((_, Some(before))) = order.take() {
+        changes.end_order(before).map_err(WorldError::fatal)?;
+    }
+    *order = Some((devices.to_vec(), changes.watch_order(devices).ok()));
+    Ok(())
+}
+
 /// The device disappeared while it was measured.
 #[derive(Debug, thiserror::Error)]
 #[error("the device has disappeared; {kernel}")]
@@ -279,6 +311,7 @@ impl Session for RealSession<'_> {
         }
         if let Some(culprits) = &mut self.culprits {
             culprits.watch(&target.host, &stage.all_devices());
+            watch_order(changes, &mut self.order, &stage.devices())?;
         }
         match (&mut self.databases, &stage.folder) {
             (Some(databases), Some(home)) => {
@@ -328,7 +361,7 @@ impl Session for RealSession<'_> {
         let stage = self.stage()?;
         let devices = stage.devices();
         load::forget_cached(&stage.target).map_err(|error| self.explain(error, began, stop))?;
-        let mut sampler = counters::Sampling::begin(&self.target.host, &devices);
+        let mut sampler = counters::Sampling::begin(&self.target.host, &devices, self.order());
         let cached = load::CachedPart::of(&stage.target);
         let replay =
             self.target.trace.as_ref().zip(workload.replay.as_ref()).map(|(trace, how)| {

@@ -2,8 +2,9 @@
 
 use super::{trial, void};
 use crate::WorldError;
-use database::{DatabaseError, Place, Programs, Running, check_data, same_value};
+use database::{DatabaseError, Place, Programs, Running, Settings, check_data, same_value};
 use record::{Measurement, Warning};
+use std::collections::BTreeMap;
 use workload::{DatabaseJob, Workload};
 
 /// The server of a trial.
@@ -13,6 +14,8 @@ pub struct TrialServer {
     pub running: Running,
     /// Where it lives; `None` like its programs.
     pub place: Option<Place>,
+    /// What it was started with.
+    pub set: Settings,
     /// The variables that are read back.
     pub names: Vec<String>,
 }
@@ -76,10 +79,23 @@ impl TrialServer {
     }
 }
 
-/// Levels of variables of which a server made something else.
-pub fn another_values(
+impl TrialServer {
+    /// Variables of which the server made something else: levels, which it may have been switched to, and what it was
+    /// started with beside them.
+    pub fn another_values(
+        &self,
+        workload: &Workload,
+        applied: &[(String, String)],
+    ) -> Vec<Warning> {
+        let mut wanted: BTreeMap<String, String> = self.set.iter().cloned().collect();
+        wanted.extend(workload.variables.clone());
+        another_values(self.running.name, &wanted, applied)
+    }
+}
+
+fn another_values(
     server: &str,
-    workload: &Workload,
+    wanted: &BTreeMap<String, String>,
     applied: &[(String, String)],
 ) -> Vec<Warning> {
     let took = |name: &str| {
@@ -87,7 +103,7 @@ pub fn another_values(
         applied.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     };
     // The server shows whether there is a binary log, and takes its name.
-    let compared = workload.variables.iter().filter(|(name, _)| *name != "log_bin");
+    let compared = wanted.iter().filter(|(name, _)| *name != "log_bin");
     compared
         .filter_map(|(name, wanted)| Some((name, wanted, took(name)?)))
         .filter(|(_, wanted, took)| !same_value(wanted, took))
@@ -116,14 +132,13 @@ mod tests {
             ("not_read_back", "1"),
         ];
         let variables = pairs(&levels).into_iter().collect();
-        let workload = Workload { variables, ..Workload::default() };
         let applied = pairs(&[
             ("mariadb.innodb_buffer_pool_size", "268435456"),
             ("mariadb.innodb_doublewrite", "ON"),
             ("mariadb.innodb_linux_aio", "aio"),
             ("mariadb.log_bin", "ON"),
         ]);
-        let warnings = another_values("mariadb", &workload, &applied);
+        let warnings = another_values("mariadb", &variables, &applied);
         assert_eq!(
             warnings,
             [Warning::AnotherValue {
