@@ -72,6 +72,8 @@ pub struct Conditions {
     pub tables: Option<(u64, u64)>,
     /// The job's name.
     pub name: Option<String>,
+    /// What else changes what is measured, in the program's words: `fsync=1`, `rate_iops=500`.
+    pub others: Vec<String>,
 }
 
 /// A report of a device's counters.

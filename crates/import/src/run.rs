@@ -101,6 +101,9 @@ fn of_file(source: &Source<'_>, place: usize, parts: &[Part], lines: &[Line<'_>]
         match &part.piece.kind {
             PieceKind::Run(output) => {
                 let trial = trial(source, place, part, (**output).clone(), lines);
+                if found.iter().any(|before| is_printed_again(before, &trial, part)) {
+                    continue;
+                }
                 match found.last_mut().filter(|before| is_interval(before, &trial, part)) {
                     Some(before) => extend(before, trial),
                     None => found.push(trial),
@@ -128,6 +131,19 @@ fn of_file(source: &Source<'_>, place: usize, parts: &[Part], lines: &[Line<'_>]
         }
     }
     found
+}
+
+/// Whether this is the run before in fio's other form: `--output-format=json,normal` prints both, JSON first.
+fn is_printed_again(before: &Found, next: &Found, part: &Part) -> bool {
+    let rate = |found: &Found| found.imported.rate.map_or(0.0, |rate| rate.value);
+    part.piece.format == Format::Fio
+        && before.epoch == next.epoch
+        && before.asked.name == next.asked.name
+        // JSON has its options, and normal output after it the name alone.
+        && !before.asked.benchmark.is_empty()
+        && next.asked.benchmark == "job"
+        && before.seconds == next.seconds
+        && (rate(before) - rate(next)).abs() <= 0.03 * rate(before)
 }
 
 /// Whether an output of fio goes on where the one before stopped: `--status-interval` prints the sums from
@@ -175,7 +191,11 @@ fn trial(
         }
     };
     let asked = &output.conditions;
-    condition(Factor::Benchmark, Some(format!("{program} {}", asked.benchmark)));
+    let words: Vec<&str> = [program, &asked.benchmark]
+        .into_iter()
+        .chain(asked.others.iter().map(String::as_str))
+        .collect();
+    condition(Factor::Benchmark, Some(words.join(" ")));
     condition(Factor::Clients, asked.clients.map(|it| it.to_string()));
     condition(Factor::BlockSize, asked.block_size.map(|it| it.to_string()));
     condition(Factor::Depth, asked.depth.map(|it| it.to_string()));

@@ -279,6 +279,27 @@ pub enum Doubt {
         /// Where it is said.
         at: Quoted,
     },
+    /// Jobs ran at the same time: together they are one run.
+    JobsTogether {
+        /// How many.
+        jobs: u64,
+        /// Percentiles are those of one of them.
+        of_one: bool,
+    },
+    /// Latencies are of one direction, and the rate is of several.
+    LatenciesOfOne {
+        /// Of which: `read`.
+        subject: String,
+        /// Its share of the operations, in percent.
+        percent: f64,
+    },
+    /// Jobs that were asked for different things stand together in one group.
+    MixedGroup {
+        /// Bytes an operation, mean.
+        mean: f64,
+        /// Bytes an operation, as asked of the job that is named.
+        asked: u64,
+    },
     /// Reports count from the beginning, not from the report before: only the last one is taken.
     Cumulative {
         /// How many reports.
@@ -447,6 +468,10 @@ impl Imported {
 
     /// Bytes a second of reads and writes together, if they were printed.
     pub fn bandwidth(&self) -> Option<f64> {
+        // Of all directions together.
+        if let Some(mixed) = self.figure("mixed", &Quantity::Bandwidth) {
+            return Some(mixed.value);
+        }
         let all = self.figures.iter().filter(|it| it.quantity == Quantity::Bandwidth);
         all.map(|it| it.value).reduce(|a, b| a + b)
     }

@@ -392,3 +392,86 @@ fn several_outputs_in_several_files_are_one_run() {
         run.plan.cells.iter().map(|cell| cell.label(&run.plan.compared())).collect();
     assert_eq!(labels, ["a.txt", "b.txt"]);
 }
+
+#[test]
+fn jobs_of_fio_that_ran_together_are_one_run() {
+    let folder = "64-fio-jobs-that-ran-together";
+    let read = |name: &str| field(&format!("{folder}/{name}"));
+    let (Some(none), Some(bfq), Some(text)) =
+        (read("none.json"), read("bfq.json"), read("text.txt"))
+    else {
+        return;
+    };
+    for (json, rate) in [(&none, 1999.7), (&bfq, 1879.7)] {
+        let (_, it) = output(json);
+        assert_eq!((it.rate.unwrap().value * 10.0).round() / 10.0, rate);
+        assert_eq!((it.conditions.clients, it.conditions.depth), (Some(4), Some(4)));
+        assert!(
+            it.doubts.contains(&Doubt::JobsTogether { jobs: 4, of_one: true }),
+            "{:?}",
+            it.doubts
+        );
+        assert!(!has(&it, |doubt| matches!(doubt, Doubt::Contradiction { .. })), "{:?}", it.doubts);
+    }
+    let (_, it) = output(&text);
+    assert_eq!((it.rate.unwrap().value, it.conditions.clients), (1997.0, Some(4)));
+    // A stated rate is no effect of a scheduler.
+    let run = run(&[("none.json", &none), ("bfq.json", &bfq)]);
+    assert_eq!(run.trials.len(), 2);
+    assert!(run.plan.cells.iter().all(|cell| cell.baseline.is_none()), "two conditions");
+}
+
+#[test]
+fn directions_of_fio_that_are_reported_together() {
+    let folder = "65-fio-mixed-directions";
+    let (Some(mixed), Some(both)) =
+        (field(&format!("{folder}/mixed.json")), field(&format!("{folder}/both.json")))
+    else {
+        return;
+    };
+    for (text, rate, mean) in [(mixed, 599.7, 227.5), (both, 600.2, 226.3)] {
+        let run = run(&[("a.json", &text)]);
+        let imported = imported(&run, 0);
+        assert_eq!((imported.rate.unwrap().value * 10.0).round() / 10.0, rate);
+        let latency = imported.latency(&Quantity::LatencyMean).unwrap().as_micros_f64();
+        assert!((latency - mean).abs() < 0.1, "{latency}");
+        let bandwidth = imported.bandwidth().unwrap();
+        assert!((bandwidth / 4096.0 / rate - 1.0).abs() < 0.01, "{bandwidth}");
+    }
+}
+
+#[test]
+fn latencies_that_fio_did_not_measure_are_missing() {
+    let Some(text) = field("66-fio-gtod-reduce/gtod.json") else { return };
+    let (_, it) = output(&text);
+    assert_eq!(it.rate.unwrap().value.round(), 1000.0);
+    let latency = it.figures.iter().find(|it| it.quantity.to_string().starts_with("latency"));
+    assert_eq!(latency, None);
+}
+
+#[test]
+fn trims_of_fio() {
+    let folder = "67-fio-trims";
+    let read = |name: &str| field(&format!("{folder}/{name}"));
+    let (Some(json), Some(text), Some(both)) =
+        (read("trim.json"), read("trim.txt"), read("trimwrite.json"))
+    else {
+        return;
+    };
+    // The second has the run in both forms.
+    for text in [&json, &text] {
+        let run = run(&[("a", text)]);
+        assert_eq!(run.trials.len(), 1);
+        let imported = imported(&run, 0);
+        assert_eq!(imported.rate.unwrap().value.round(), 50.0);
+        assert_eq!((imported.bandwidth().unwrap() / 10485.76).round() / 100.0, 3.12);
+        assert!(imported.latency(&Quantity::LatencyMean).is_some());
+    }
+    let (_, it) = output(&both);
+    let of = |subject| value(&it, subject, Quantity::Rate).unwrap().round();
+    assert_eq!(
+        (of("trim"), of("write"), it.conditions.benchmark.as_str()),
+        (50.0, 50.0, "randtrimwrite")
+    );
+    assert!(has(&it, |doubt| matches!(doubt, Doubt::LatenciesOfOne { .. })), "{:?}", it.doubts);
+}

@@ -68,6 +68,24 @@ pub(crate) fn doubt(doubt: &Doubt) -> String {
             };
             format!("this output was edited: {why}; {}", quote(at))
         }
+        Doubt::JobsTogether { jobs, of_one } => {
+            let percentiles = match of_one {
+                true => {
+                    "; percentiles are those of one job alone (--group_reporting, or json+, has those of all)"
+                }
+                false => "",
+            };
+            format!("{jobs} jobs ran at the same time and are one run{percentiles}")
+        }
+        Doubt::LatenciesOfOne { subject, percent } => {
+            format!("latencies are those of {subject}s alone, {percent:.0} % of the operations")
+        }
+        Doubt::MixedGroup { mean, asked } => format!(
+            "the figures are of jobs that were asked for different things: an operation moved {} on average, \
+             and the job that is named was asked for {}",
+            units::Bytes(mean.round() as u64),
+            units::Bytes(*asked)
+        ),
         Doubt::Cumulative { reports } => format!(
             "{reports} reports count from the beginning, not from the one before (fio \
              --status-interval): only the last is taken"

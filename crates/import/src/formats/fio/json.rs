@@ -1,6 +1,6 @@
 //! fio's JSON and JSON+.
 
-use super::{finish, pattern};
+use super::{Job, pattern, pieces};
 use crate::{
     Conditions, Output, Piece, PieceKind,
     formats::{Format, Line, Reading, quoted},
@@ -8,6 +8,7 @@ use crate::{
     text::{bytes, whole},
 };
 use record::{Doubt, Quantity};
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// What every object of fio has.
@@ -41,14 +42,15 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
         .map(|line| line.number)
         .collect();
     let part = Part { lines: &lines[..used], object: &object, version, begins };
-    let pieces = jobs
+    let jobs = jobs
         .iter()
         .enumerate()
         // With --client there is one of all clients together, which counts every job again.
         .filter(|(_, job)| job.get("jobname").and_then(Json::text) != Some("All clients"))
-        .map(|(place, job)| part.job(place, job))
+        .map(|(place, job)| part.job(place, job, jobs))
         .collect();
-    Reading { lines: used, pieces }
+    let tool = format!("fio {}", version.trim_start_matches("fio-"));
+    Reading { lines: used, pieces: pieces(jobs, tool.trim(), &lines[..used], 10.0) }
 }
 
 /// An object that ends in the middle.
@@ -79,8 +81,18 @@ impl Part<'_> {
         self.version.trim_start_matches("fio-").starts_with(['1', '2'])
     }
 
-    fn job(&self, place: usize, job: &Json) -> Piece {
+    /// `all` are the jobs of the object.
+    fn job(&self, place: usize, job: &Json, all: &[Json]) -> Job {
         let mut output = Output { conditions: self.conditions(job), ..Output::default() };
+        let is_alone = all.len() == 1;
+        // Each of several of a name is one; a single one stands for all with group_reporting.
+        let same = |other: &&Json| {
+            ["jobname", "groupid", "hostname"].iter().all(|name| job.get(name) == other.get(name))
+        };
+        if all.iter().filter(same).count() > 1 {
+            output.conditions.clients = Some(1);
+        }
+        let mut bins = BTreeMap::new();
         let begin = self.begins.get(place).copied().unwrap_or(self.lines[0].number);
         if let Some(code) = job.number("error").filter(|code| *code != 0.0) {
             let at = self.line_after(begin, "\"error\"", 0);
@@ -88,27 +100,27 @@ impl Part<'_> {
             quoted.text.push_str(&format!(" ({code})"));
             output.failure = Some(quoted);
         }
-        for subject in ["read", "write"] {
+        for subject in ["read", "write", "trim", "mixed"] {
             if let Some(group) = job.get(subject) {
                 let at = self.line_after(begin, &format!("\"{subject}\""), 0);
-                self.group(&mut output, subject, group, at);
+                self.group(&mut output, subject, group, at, is_alone);
+                bins.extend(bins_of(subject, group));
             }
         }
-        if let Some(sync) = job.get("sync").and_then(|sync| sync.get("lat_ns")) {
+        if let Some(sync) = job.get("sync") {
             let at = self.line_after(begin, "\"sync\"", 0);
-            latency(&mut output, "fsync", sync, 1.0, at);
+            if let Some(count) = sync.number("total_ios").filter(|count| *count > 0.0) {
+                output.add("fsync", Quantity::Count, count, at);
+            }
+            if let Some(values) = sync.get("lat_ns") {
+                latency(&mut output, "fsync", values, 1.0, at);
+            }
         }
         self.doubts(&mut output, job, begin);
-        if output.conditions.benchmark.is_empty() {
-            output.conditions.benchmark = "job".to_owned();
-        }
-        finish(&mut output, self.lines, 10.0);
         let first = self.lines.first().map_or(0, |line| line.number);
         let last = self.lines.last().map_or(0, |line| line.number);
-        let version = self.version.trim_start_matches("fio-");
-        let tool = format!("fio {version}").trim().to_owned();
-        let kind = PieceKind::Run(Box::new(output));
-        Piece { format: Format::Fio, tool, first, last, kind }
+        let group = job.number("groupid").unwrap_or_default() as u64;
+        Job { output, group: (0, group), bins, first, last }
     }
 
     fn conditions(&self, job: &Json) -> Conditions {
@@ -119,13 +131,29 @@ impl Part<'_> {
                 .find_map(|options| options.get(name)?.text())
         };
         let read_percent = option("rwmixread").and_then(whole).unwrap_or(50).min(100) as u8;
-        let pattern = option("rw").or(option("readwrite")).and_then(|it| pattern(it, read_percent));
+        let word = option("rw").or(option("readwrite"));
+        let pattern = word.and_then(|it| pattern(it, read_percent));
+        let named = pattern.map(|pattern| pattern.to_string()).or(word.map(str::to_owned));
+        // Of several sizes none is that of an operation.
+        let one_size = |it: &str| !it.contains(['-', ':', '/', ',']);
+        let size = option("bs").or(option("blocksize")).filter(|it| one_size(it));
+        let is_direct = match option("buffered") {
+            Some(word) => Some(word == "0"),
+            None => option("direct").map(|word| word != "0"),
+        };
+        let mut others = vec![format!("ioengine={}", option("ioengine").unwrap_or("psync"))];
+        others.extend(is_direct.filter(|is| *is).map(|_| "direct=1".to_owned()));
+        for name in OTHERS {
+            let said = option(name).filter(|value| !matches!(*value, "0" | "none"));
+            others.extend(said.map(|value| format!("{name}={value}")));
+        }
         Conditions {
-            benchmark: pattern.map(|pattern| pattern.to_string()).unwrap_or_default(),
+            benchmark: named.unwrap_or_default(),
             clients: option("numjobs").and_then(whole),
-            block_size: option("bs").or(option("blocksize")).and_then(bytes).map(|it| it as u64),
+            block_size: size.and_then(bytes).map(|it| it as u64),
             depth: option("iodepth").and_then(whole),
-            direct: option("direct").map(|it| it == "1"),
+            direct: is_direct,
+            others,
             size: option("size").and_then(bytes).map(|it| it as u64),
             pattern,
             name: job.get("jobname").and_then(Json::text).map(str::to_owned),
@@ -133,7 +161,7 @@ impl Part<'_> {
         }
     }
 
-    fn group(&self, output: &mut Output, subject: &str, group: &Json, at: u64) {
+    fn group(&self, output: &mut Output, subject: &str, group: &Json, at: u64, is_alone: bool) {
         let operations = group.number("total_ios").unwrap_or(0.0);
         let rate = group.number("iops").unwrap_or(0.0);
         if operations == 0.0 && rate == 0.0 {
@@ -171,11 +199,18 @@ impl Part<'_> {
                 latency(output, &subject, values, 1e3, line);
             }
         }
-        self.bandwidths(output, subject, group, at);
+        self.bandwidths(output, subject, group, at, is_alone);
     }
 
     /// Means of samples against the whole.
-    fn bandwidths(&self, output: &mut Output, subject: &str, group: &Json, at: u64) {
+    fn bandwidths(
+        &self,
+        output: &mut Output,
+        subject: &str,
+        group: &Json,
+        at: u64,
+        is_alone: bool,
+    ) {
         let Some(bandwidth) = output.figure(subject, &Quantity::Bandwidth).cloned() else { return };
         let line = |name: &str| self.line_after(at, &format!("\"{name}\""), 0);
         let kib = bandwidth.value / 1024.0;
@@ -196,7 +231,8 @@ impl Part<'_> {
                 against: quoted(self.lines, bandwidth.line),
             });
         }
-        if let Some(share) = group.number("bw_agg")
+        // Of several jobs each has a share of its group's.
+        if let Some(share) = group.number("bw_agg").filter(|_| is_alone)
             && share > 0.0
             && !(80.0..=120.0).contains(&share)
         {
@@ -217,7 +253,10 @@ impl Part<'_> {
         if let Some((name, times)) = repeated.into_iter().next() {
             output.doubts.push(Doubt::RepeatedName { name, times });
         }
-        if let Some(Json::Object(levels)) = job.get("iodepth_level") {
+        // A call of fsync counts as an operation there, and in no sum.
+        let syncs = output.value("fsync", Quantity::Count).is_some()
+            || output.conditions.others.iter().any(|it| it.contains("sync="));
+        if let Some(Json::Object(levels)) = job.get("iodepth_level").filter(|_| !syncs) {
             let percent: f64 = levels.iter().filter_map(|(_, share)| share.as_number()).sum();
             if percent > 101.0 {
                 let what = "iodepth_level".to_owned();
@@ -253,10 +292,9 @@ impl Part<'_> {
                 disk.number("read_ios").unwrap_or(0.0) + disk.number("write_ios").unwrap_or(0.0);
             requests = requests.max(ios);
         }
-        let operations: f64 = ["read", "write"]
-            .into_iter()
-            .filter_map(|subject| output.value(subject, Quantity::Count))
-            .sum();
+        let count = |subject| output.value(subject, Quantity::Count);
+        let operations =
+            count("mixed").unwrap_or_else(|| ["read", "write"].into_iter().filter_map(count).sum());
         if requests > 0.0 && operations > requests * 2.0 {
             output.doubts.push(Doubt::Merged { operations, requests });
         }
@@ -273,7 +311,43 @@ impl Part<'_> {
     }
 }
 
+/// Options beside those that are conditions of their own, which change what is measured.
+const OTHERS: [&str; 15] = [
+    "sync",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "end_fsync",
+    "rate",
+    "rate_iops",
+    "rate_process",
+    "thinktime",
+    "latency_target",
+    "hipri",
+    "atomic",
+    "percentage_random",
+    "random_distribution",
+    "zonemode",
+];
+
+/// How often each latency was seen: json+ has it.
+fn bins_of(subject: &str, group: &Json) -> Option<(String, BTreeMap<u64, u64>)> {
+    let Json::Object(bins) = group.get("clat_ns")?.get("bins")? else { return None };
+    let bins = bins
+        .iter()
+        .filter_map(|(latency, count)| Some((latency.parse().ok()?, count.as_number()? as u64)));
+    Some((subject.to_owned(), bins.collect()))
+}
+
 fn latency(output: &mut Output, subject: &str, values: &Json, unit: f64, line: u64) {
+    // With gtod_reduce, disable_clat and the like none was measured, and all are printed as 0.
+    let all_zero = || {
+        let zero = |name: &str| values.number(name).is_none_or(|value| value == 0.0);
+        ["max", "mean"].iter().all(|name| zero(name))
+    };
+    if values.number("N").map_or_else(all_zero, |count| count == 0.0) {
+        return;
+    }
     for (name, quantity) in [
         ("min", Quantity::LatencyMin),
         ("max", Quantity::LatencyMax),

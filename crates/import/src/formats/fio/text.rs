@@ -1,12 +1,12 @@
 //! fio's normal output.
 
-use super::{finish, pattern};
+use super::{Job, pattern, pieces};
 use crate::{
-    Output, Piece, PieceKind,
+    Output, Piece,
     formats::{Format, Line, Reading},
     text::{bytes, field, number, number_with_unit, whole},
 };
-use record::{Doubt, Quantity};
+use record::{Doubt, ImportedFigure, Quantity};
 use std::collections::BTreeMap;
 
 /// `name: (g=0): rw=…`, `name: (groupid=0, jobs=1): err= 0: …`, `fio-3.33`.
@@ -24,6 +24,9 @@ fn version(line: &str) -> Option<&str> {
 #[derive(Default)]
 struct Asked {
     pattern: Option<workload::Pattern>,
+    /// fio's own word for it.
+    word: Option<String>,
+    engine: Option<String>,
     block_size: Option<u64>,
     depth: Option<u64>,
     line: u64,
@@ -51,7 +54,11 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
 struct Reader {
     version: Option<String>,
     asked: BTreeMap<String, Asked>,
-    jobs: Vec<(Output, u64, u64)>,
+    jobs: Vec<Job>,
+    /// How many reports have ended: with --status-interval jobs are printed again.
+    reports: u64,
+    /// The processes or threads of this report's jobs.
+    processes: Vec<String>,
     /// What the lines are about: `read`, `write`, `trim`.
     subject: String,
     /// The unit of the percentiles that follow, in ns.
@@ -69,6 +76,14 @@ impl Reader {
         } else if text.contains(": (g=") {
             self.definition(text, line.number);
         } else if text.contains(": (groupid=") {
+            let process = text.split(" pid=").nth(1).and_then(|it| it.split(':').next());
+            let process = process.unwrap_or_default().to_owned();
+            if self.sums || self.processes.contains(&process) {
+                (self.sums, self.disks) = (false, false);
+                self.reports += 1;
+                self.processes.clear();
+            }
+            self.processes.push(process);
             self.job(text, line);
         } else if text.starts_with("Run status group") {
             self.sums = true;
@@ -96,12 +111,17 @@ impl Reader {
         };
         let block = rest.find("bs=").map(|at| &rest[at + 3..]).and_then(|rest| {
             let rest = rest.strip_prefix("(R) ").unwrap_or(rest);
-            rest.split(['-', ',', '/']).next().and_then(bytes)
+            let mut ends = rest.split([',', '/']).next()?.split('-');
+            let (first, last) = (ends.next(), ends.next());
+            // Of several sizes none is that of an operation.
+            first.filter(|first| last.is_none_or(|last| last == *first)).and_then(bytes)
         });
         self.asked.insert(
             name.trim().to_owned(),
             Asked {
                 pattern: value("rw=").and_then(|word| pattern(word, 50)),
+                word: value("rw=").map(str::to_owned),
+                engine: value("ioengine=").map(str::to_owned),
                 block_size: block.map(|bytes| bytes as u64),
                 depth: value("iodepth=").and_then(whole),
                 line: number,
@@ -130,16 +150,21 @@ impl Reader {
             output.conditions.pattern = asked.pattern;
             output.conditions.block_size = asked.block_size;
             output.conditions.depth = asked.depth;
+            output.conditions.benchmark = asked.word.clone().unwrap_or_default();
+            output.conditions.others =
+                asked.engine.iter().map(|engine| format!("ioengine={engine}")).collect();
             if self.jobs.is_empty() {
                 first = asked.line;
             }
         }
         self.subject.clear();
-        self.jobs.push((output, first, line.number));
+        let group = rest.split([',', ')']).next().and_then(whole).unwrap_or_default();
+        let (group, last) = ((self.reports, group), line.number);
+        self.jobs.push(Job { output, group, bins: BTreeMap::new(), first, last });
     }
 
     fn of_job(&mut self, text: &str, line: &Line<'_>) {
-        let Some((output, _, last)) = self.jobs.last_mut() else { return };
+        let Some(Job { output, last, .. }) = self.jobs.last_mut() else { return };
         let at = line.number;
         if text.starts_with('|') {
             let Some(unit) = self.percentile_unit else { return };
@@ -158,7 +183,7 @@ impl Reader {
         }
         let Some((name, rest)) = field(text) else { return };
         match name {
-            "read" | "write" | "trim" => {
+            "read" | "write" | "trim" | "mixed" => {
                 name.clone_into(&mut self.subject);
                 amounts(output, name, rest, at);
             }
@@ -179,7 +204,9 @@ impl Reader {
                     number(part.split_once('=')?.1.trim().trim_end_matches('%'))
                 });
                 let percent: f64 = shares.sum();
-                if percent > 101.0 {
+                // A call of fsync counts as an operation there, and in no sum.
+                let syncs = output.value("fsync", Quantity::LatencyMean).is_some();
+                if percent > 101.0 && !syncs {
                     let what = "queue depths".to_owned();
                     output.doubts.push(Doubt::SharesAboveWhole { what, percent });
                 }
@@ -203,7 +230,7 @@ impl Reader {
     /// `sda: ios=0/645585, merge=0/9682645, ticks=…, util=100.00%`.
     fn disk(&mut self, text: &str, at: u64) {
         let Some((device, rest)) = field(text) else { return };
-        let Some((output, _, last)) = self.jobs.last_mut() else { return };
+        let Some(Job { output, last, .. }) = self.jobs.last_mut() else { return };
         let pair = |key: &str| {
             let value = rest.split(key).nth(1)?.split([',', ' ']).next()?;
             let (reads, writes) = value.split_once('/')?;
@@ -230,17 +257,34 @@ impl Reader {
             Some(version) => format!("fio {version}"),
             None => "fio".to_owned(),
         };
-        self.jobs
-            .into_iter()
-            .map(|(mut output, first, last)| {
-                let name = output.conditions.pattern.map(|pattern| pattern.to_string());
-                output.conditions.benchmark = name.unwrap_or_else(|| "job".to_owned());
-                // Times have up to two decimals of their unit; counts above a thousand are cut to four digits.
-                finish(&mut output, lines, 10_000.0);
-                let kind = PieceKind::Run(Box::new(output));
-                Piece { format: Format::Fio, tool: tool.clone(), first, last, kind }
-            })
-            .collect()
+        let mut jobs = self.jobs;
+        for Job { output, .. } in &mut jobs {
+            let asked = &mut output.conditions;
+            if let Some(pattern) = &mut asked.pattern {
+                // The share of reads is printed nowhere.
+                if (1..100).contains(&pattern.read_percent) {
+                    pattern.read_percent = read_percent(&output.figures);
+                }
+                asked.benchmark = pattern.to_string();
+            }
+        }
+        // Times have up to two decimals of their unit; counts above a thousand are cut to four digits.
+        pieces(jobs, &tool, lines, 10_000.0)
+    }
+}
+
+/// The share of reads among reads and writes, to the nearest five percent: a random draw comes near what was asked.
+fn read_percent(figures: &[ImportedFigure]) -> u8 {
+    let sum = |subject: &str| {
+        let of = |quantity: Quantity| {
+            figures.iter().find(|it| it.subject == subject && it.quantity == quantity)
+        };
+        of(Quantity::Count).or(of(Quantity::Rate)).map_or(0.0, |it| it.value)
+    };
+    let (reads, writes) = (sum("read"), sum("write"));
+    match reads + writes > 0.0 {
+        true => (20.0 * reads / (reads + writes)).round() as u8 * 5,
+        false => 50,
     }
 }
 
