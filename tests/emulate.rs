@@ -397,7 +397,7 @@ fn comparing_records_the_profile_and_the_pacing() {
 }
 
 #[test]
-fn bfq_runs_on_flash_with_the_baselines_write_back_throttling() {
+fn write_back_throttling_is_left_to_the_kernel_where_nobody_names_it() {
     if !can_emulate() {
         return;
     }
@@ -408,7 +408,12 @@ fn bfq_runs_on_flash_with_the_baselines_write_back_throttling() {
     words.extend(COMPARISON);
     let ended = place.run_in_time(&words).expect(0);
     let all = ended.out + &ended.err;
-    assert!(!all.contains("the kernel made"), "{all}");
+    assert!(!all.contains("the kernel made") && !all.contains("by hand"), "{all}");
+    words.extend(["--sync", "buffered", "--patterns", "randwrite"]);
+    words[0] = "plan";
+    let planned = place.run(&words).expect(0);
+    let text = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("bfq as it is: it switches write-back throttling off"), "{text}");
     nothing_is_left(&place);
 }
 

@@ -108,3 +108,39 @@ fn a_new_comparison_does_not_begin_on_what_a_dead_one_left() {
     place.run(&["undo"]).expect(0);
     assert_eq!(scratch(), 0, "the scratch file and its loop device are gone");
 }
+
+/// The first write of wbt_lat_usec makes it count as set by hand, and bfq then leaves it on: what nobody named is not
+/// written, so that bfq switches it off after a comparison as before.
+#[test]
+fn write_back_throttling_stays_automatic_where_nobody_names_it() {
+    if !has_loop_devices() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    // A device of its own number: nobody has written the setting before.
+    let state = place.path().join("devices");
+    let mut changes = host::Changes::begin_in(&host::Host::here(), &state, "test").unwrap();
+    let added = host::LoopOptions { added: true, ..host::LoopOptions::default() };
+    let device = changes.attach(&file, added).unwrap();
+    let name = device.node.file_name().unwrap().to_string_lossy().into_owned();
+    let queue = std::path::Path::new("/sys/block").join(name).join("queue");
+    let wbt = |under: &str| {
+        std::fs::write(queue.join("scheduler"), under).unwrap();
+        std::fs::read_to_string(queue.join("wbt_lat_usec")).unwrap().trim().to_owned()
+    };
+    assert_eq!(wbt("bfq"), "0");
+    assert_ne!(wbt("mq-deadline"), "0");
+    let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.to_str().unwrap()];
+    let brief = ["--engine", "null", "--size", "1M", "--rounds", "2", "--measure", "100ms"];
+    let words = [&words[..], &["--schedulers", "all", "--warmup", "0s"], &brief].concat();
+    place.run(&words).expect(0);
+    assert_ne!(wbt("mq-deadline"), "0");
+    assert_eq!(wbt("bfq"), "0", "it counts as set by hand now");
+    wbt("mq-deadline");
+    let planned = place.run(&[&["plan"], &words[1..], &["--wbt", "0,2000"]].concat()).expect(0);
+    let text = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("counted as set by hand"), "{text}");
+    assert!(changes.finish().unwrap().is_complete());
+}

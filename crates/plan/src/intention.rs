@@ -98,6 +98,13 @@ pub enum Intention {
         /// The devices; none for the loop device that will be attached.
         devices: Vec<String>,
     },
+    /// Write-back throttling of devices that outlive the run counts as set by hand afterwards.
+    ThrottlingByHand {
+        /// The devices.
+        devices: Vec<String>,
+    },
+    /// Buffered writes are held back in some cells, and not under bfq, which switches that off.
+    BfqUnthrottled,
     /// Bring up an emulated device.
     Emulate {
         /// The profile.

@@ -70,6 +70,14 @@ pub(crate) fn intention(intention: &Intention) -> String {
                 }
             )
         }
+        Intention::ThrottlingByHand { devices } => format!(
+            "leave wbt_lat_usec of {} counted as set by hand, whatever its value: bfq then no longer switches \
+             write-back throttling off there, until the device is made anew (after a restart)",
+            devices.join(" and ")
+        ),
+        Intention::BfqUnthrottled => "compare bfq as it is: it switches write-back throttling off, so that its \
+             buffered writes are not held back and those of other cells are (--wbt makes it a factor)"
+            .to_owned(),
         Intention::Emulate { profile, size, transport, data } => {
             let made = match transport {
                 EmulatedTransport::Ublk => "a ublk device",

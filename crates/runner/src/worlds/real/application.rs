@@ -313,13 +313,9 @@ fn intended_device(
         return Err(ApplyError::Refused { device: device.title(), reason });
     }
     let now = folder.read_all();
-    let mut named = named_settings(&folder, levels)?;
+    let named = named_settings(&folder, levels)?;
     let other_scheduler = named.get(&Setting::Scheduler) != now.get(&Setting::Scheduler)
         && levels.level(&Factor::Scheduler).is_some();
-    if let Some(wbt) = now.get(&Setting::WbtLatUsec).filter(|_| other_scheduler) {
-        // Schedulers switch it on and off unseen; trials have it as it was.
-        named.entry(Setting::WbtLatUsec).or_insert_with(|| wbt.clone());
-    }
     let measured = measured_settings(run, cell, place, &device);
     let mut then = now.clone();
     if other_scheduler {
@@ -382,7 +378,7 @@ fn measured_settings(
     let last = trials.find(|it| it.id.cell == cell && it.measurement().is_some());
     let of = |(name, value): &(String, String)| {
         let setting: Setting = name.strip_prefix(&prefix)?.parse().ok()?;
-        let moved = setting.is_moved_by(&Setting::Scheduler) && setting != Setting::WbtLatUsec;
+        let moved = setting.is_moved_by(&Setting::Scheduler);
         (moved || setting == Setting::Scheduler).then(|| (setting, value.clone()))
     };
     last.map(|trial| trial.applied.iter().filter_map(of).collect()).unwrap_or_default()

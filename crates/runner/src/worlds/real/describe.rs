@@ -9,7 +9,7 @@ use crate::WorldError;
 use host::{DirectIoSupport, Machine, Surroundings, TrapKind};
 use plan::{Cell, Factor, Filesystem, FilesystemKind, Intention, Level, Plan, Refusal, SizeLimit};
 use record::{Aspect, Caveat, Environment, Fact, WorldKind};
-use scheduler::KernelVersion;
+use scheduler::{KernelVersion, SchedulerKind};
 use std::{collections::BTreeSet, path::Path};
 use units::Bytes;
 use workload::EngineKind;
@@ -72,14 +72,34 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
     all.extend(target.trace.as_ref().and_then(|trace| recorded::intention(trace, plan)));
     let factors: BTreeSet<Factor> =
         plan.cells.iter().flat_map(Cell::host_settings).map(|(factor, _)| factor.clone()).collect();
+    let names_throttling = factors.contains(&Factor::WbtLatUsec);
+    let schedulers: BTreeSet<&str> = plan
+        .cells
+        .iter()
+        .filter_map(|cell| cell.level(&Factor::Scheduler))
+        .map(|level| level.0.as_str())
+        .collect();
+    let unthrottled = schedulers.len() > 1
+        && schedulers.contains(SchedulerKind::Bfq.name())
+        && !names_throttling
+        && leaves_dirty_pages(target, plan);
     if !factors.is_empty() {
-        let of_target = || target.chain.varied_devices().map(|it| it.name.clone()).collect();
+        let of_target =
+            || target.chain.varied_devices().map(|it| it.name.clone()).collect::<Vec<_>>();
+        if names_throttling && !target.own_loop {
+            all.push(Intention::ThrottlingByHand { devices: of_target() });
+        }
+        all.extend(unthrottled.then_some(Intention::BfqUnthrottled));
         all.push(Intention::ChangeSettings {
             factors: factors.into_iter().collect(),
             devices: if target.own_loop { Vec::new() } else { of_target() },
         });
     }
     all
+}
+
+fn leaves_dirty_pages(target: &RealTarget, plan: &Plan) -> bool {
+    write_back(target, plan).is_some()
 }
 
 /// What write-back between trials may take, where jobs leave dirty pages.

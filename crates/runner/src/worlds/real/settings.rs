@@ -278,8 +278,9 @@ impl Known {
 }
 
 /// Makes a device's settings those of a cell. What the cell does not name is as before, or, under
-/// another scheduler than before, as that scheduler begins. Write-back throttling is pinned to what it
-/// was before, because schedulers switch it on and off unseen.
+/// another scheduler than before, as that scheduler begins. Write-back throttling is left to the kernel where no cell
+/// names it: the first write of it, even of the value that is there, makes it count as set by hand for as long as the
+/// device exists, and bfq then no longer switches it off.
 pub fn apply(
     changes: &mut Changes,
     number: DeviceNumber,
@@ -323,8 +324,7 @@ pub fn apply(
         set(changes, number, &setting, Some(value))?;
     }
     let pinned = |factor: &Factor, setting: &Setting| wanted(factor).or_else(|| was(setting));
-    let wbt = pinned(&Factor::WbtLatUsec, &Setting::WbtLatUsec);
-    set(changes, number, &Setting::WbtLatUsec, wbt)?;
+    set(changes, number, &Setting::WbtLatUsec, wanted(&Factor::WbtLatUsec))?;
     let read_ahead = pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb);
     set(changes, number, &Setting::ReadAheadKb, read_ahead)?;
     let merging = pinned(&Factor::Nomerges, &Setting::Nomerges);
