@@ -72,9 +72,17 @@ pub struct Pressure {
     pub memory_full: Nanos,
 }
 
+/// Whether the kernel counts a device's requests; queue/iostats of the whole disk says otherwise.
+pub(crate) fn counts(host: &Host, number: DeviceNumber) -> bool {
+    let file = host.disk_folder(number).map(|disk| disk.join("queue/iostats"));
+    file.ok().and_then(crate::tree::text).is_none_or(|said| said != "0")
+}
+
 /// Reads [`Counters`] again and again.
 #[derive(Debug)]
 pub struct Sampler {
+    /// Devices of which nothing is read, because the kernel does not count their requests.
+    pub not_counted: Vec<String>,
     devices: Vec<(String, File)>,
     stat: File,
     meminfo: File,
@@ -93,7 +101,13 @@ impl Sampler {
             let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
             Ok((name, open(folder.join("stat"))?))
         };
-        let devices = devices.iter().map(device).collect::<Result<_>>()?;
+        let (counted, silent): (Vec<&DeviceNumber>, Vec<&DeviceNumber>) =
+            devices.iter().partition(|number| counts(host, **number));
+        let not_counted: Vec<String> =
+            silent.into_iter().map(device).map(|it| Ok(it?.0)).collect::<Result<_>>()?;
+        // What a part of several did is not what all did.
+        let counted = if not_counted.is_empty() { counted } else { Vec::new() };
+        let devices = counted.into_iter().map(device).collect::<Result<_>>()?;
         let pressure = ["cpu", "io", "memory"]
             .map(|name| File::open(host.path("/proc/pressure").join(name)).ok());
         let pressure = match pressure {
@@ -101,6 +115,7 @@ impl Sampler {
             _ => None,
         };
         Ok(Sampler {
+            not_counted,
             devices,
             stat: open(host.path("/proc/stat"))?,
             meminfo: open(host.path("/proc/meminfo"))?,

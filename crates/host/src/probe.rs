@@ -92,8 +92,11 @@ pub fn probe(
         .custom_flags(libc::O_DIRECT)
         .open(path)
         .map_err(io_error("open for direct reads", path))?;
+    // A kernel that does not count the device's requests would show none.
+    let counts = device.is_some_and(|device| crate::counters::counts(host, device));
     let sectors = || {
-        let line = crate::tree::text(host.device_folder(device?).ok()?.join("stat"))?;
+        let line =
+            crate::tree::text(host.device_folder(device.filter(|_| counts)?).ok()?.join("stat"))?;
         line.split_whitespace().nth(2)?.parse::<u64>().ok()
     };
     let before = sectors();

@@ -47,6 +47,12 @@ pub struct Queue {
     pub rotational: Option<bool>,
     /// `write back` (a volatile cache that flushes empty) or `write through`.
     pub write_cache: Option<String>,
+    /// What the device itself says of its cache, in the same words, where a driver tells.
+    #[serde(default)]
+    pub own_cache: Option<String>,
+    /// Whether the kernel counts its requests.
+    #[serde(default)]
+    pub iostats: Option<bool>,
     /// Whether a single write can be forced to the medium.
     pub fua: Option<bool>,
     /// The smallest request.
@@ -98,6 +104,19 @@ impl SchedulerChoice {
     }
 }
 
+/// virtio: `cache_type`; SCSI: that of its disk, which may stand behind "temporary"; a loop device flushes by fsync of
+/// its file where it may write.
+fn own_cache(disk_folder: &Path) -> Option<String> {
+    if disk_folder.join("loop/backing_file").exists() {
+        return (number::<u8>(disk_folder.join("ro")) == Some(0)).then(|| "write back".to_owned());
+    }
+    let scsi = disk_folder.join("device/scsi_disk");
+    let of_scsi = || names(&scsi).first().and_then(|disk| text(scsi.join(disk).join("cache_type")));
+    let said = text(disk_folder.join("cache_type")).or_else(of_scsi)?;
+    // SCSI's other words: "write back, no read (daft)".
+    Some(if said.starts_with("write back") { "write back".to_owned() } else { said })
+}
+
 impl Queue {
     /// Reads `queue/` of a whole disk's folder in sysfs.
     pub(crate) fn read(host: &Host, disk_folder: &Path) -> Option<Queue> {
@@ -130,6 +149,8 @@ impl Queue {
             read_ahead_kb: number(folder.join("read_ahead_kb")),
             rotational: flag("rotational"),
             write_cache: text(folder.join("write_cache")),
+            own_cache: own_cache(disk_folder),
+            iostats: flag("iostats"),
             fua: flag("fua"),
             logical_block: bytes("logical_block_size"),
             physical_block: bytes("physical_block_size"),

@@ -29,6 +29,8 @@ fn look(kind: TrapKind, inspection: &Inspection) -> Option<Trap> {
         TrapKind::RotationalFlag => device::rotational,
         TrapKind::WriteBackThrottling => device::throttling,
         TrapKind::NoBarrier => filesystem::barriers,
+        TrapKind::WriteThroughByHand => device::write_through_by_hand,
+        TrapKind::NotCounted => device::not_counted,
         TrapKind::SmallBlock => device::small_block,
         TrapKind::ReadBeforeWrite => filesystem::read_before_write,
         TrapKind::QueueCeiling => device::ceiling,

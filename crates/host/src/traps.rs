@@ -112,6 +112,16 @@ pub enum Trap {
         /// Where it is mounted.
         mount: PathBuf,
     },
+    /// The kernel sends no flushes to a device whose cache loses what was not flushed.
+    WriteThroughByHand {
+        /// The device.
+        device: DeviceTitle,
+    },
+    /// The kernel does not count the device's requests.
+    NotCounted {
+        /// The device.
+        device: DeviceTitle,
+    },
     /// Blocks smaller than the device's sector cannot be direct.
     SmallBlock {
         /// The device.

@@ -125,6 +125,11 @@ pub enum Warning {
     },
     /// The counters of host and device could not be read.
     NoHostCounters,
+    /// The kernel does not count the requests of these devices.
+    NotCounted {
+        /// Their names.
+        devices: Vec<String>,
+    },
     /// A control group bounded the page cache.
     PageCacheBounded {
         /// Page cache and the load's own memory together.

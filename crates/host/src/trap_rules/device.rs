@@ -95,6 +95,23 @@ pub(super) fn throttling(inspection: &Inspection) -> Option<Trap> {
     Some(Trap::WriteBackThrottling { device: device.into(), wbt_lat_usec })
 }
 
+pub(super) fn write_through_by_hand(inspection: &Inspection) -> Option<Trap> {
+    let by_hand = |queue: &Queue| {
+        queue.write_cache.as_deref() == Some("write through")
+            && queue.own_cache.as_deref() == Some("write back")
+    };
+    let mut devices = inspection.chain.devices();
+    let device = devices.find(|device| device.queue.as_ref().is_some_and(by_hand))?;
+    Some(Trap::WriteThroughByHand { device: device.into() })
+}
+
+pub(super) fn not_counted(inspection: &Inspection) -> Option<Trap> {
+    let silent = |queue: &Queue| queue.iostats == Some(false);
+    let mut devices = inspection.chain.devices();
+    let device = devices.find(|device| device.queue.as_ref().is_some_and(silent))?;
+    Some(Trap::NotCounted { device: device.into() })
+}
+
 pub(super) fn small_block(inspection: &Inspection) -> Option<Trap> {
     let device = inspection.chain.devices().find(|device| {
         let block = device.queue.as_ref().and_then(|queue| queue.logical_block);

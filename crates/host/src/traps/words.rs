@@ -59,6 +59,8 @@ impl TrapKind {
             TrapKind::RotationalFlag => "rotational-flag",
             TrapKind::WriteBackThrottling => "write-back-throttling",
             TrapKind::NoBarrier => "no-barrier",
+            TrapKind::WriteThroughByHand => "write-through-by-hand",
+            TrapKind::NotCounted => "not-counted",
             TrapKind::SmallBlock => "small-block",
             TrapKind::ReadBeforeWrite => "read-before-write",
             TrapKind::QueueCeiling => "queue-ceiling",
@@ -111,6 +113,10 @@ impl TrapKind {
                 "Choosing bfq also turns write-back throttling off: two changes in one"
             }
             TrapKind::NoBarrier => "Flushes are turned off: fast, and data is lost with the power",
+            TrapKind::WriteThroughByHand => {
+                "The kernel sends no flushes to a device with a volatile cache: data is lost with the power"
+            }
+            TrapKind::NotCounted => "The kernel does not count the device's requests",
             TrapKind::SmallBlock => "Blocks smaller than the device's sector cannot be direct",
             TrapKind::ReadBeforeWrite => "Buffered writes smaller than a block read it first",
             TrapKind::QueueCeiling => "Under none the queue is bounded by the hardware's tags",
@@ -199,6 +205,10 @@ impl Trap {
                 wbt => format!("{device} has wbt_lat_usec={wbt}, which bfq sets to 0"),
             },
             Trap::NoBarrier { mount } => format!("{} is mounted without barriers", mount.display()),
+            Trap::WriteThroughByHand { device } => format!(
+                "{device} has queue/write_cache=write through, and says itself that it caches writes"
+            ),
+            Trap::NotCounted { device } => format!("{device} has queue/iostats=0"),
             Trap::SmallBlock { device, sector } => format!("{device} has sectors of {sector}"),
             Trap::ReadBeforeWrite { mount, block } => {
                 format!("{} has blocks of {block}", mount.display())
@@ -322,6 +332,16 @@ impl Trap {
                     .to_owned()
             }
             Trap::NoBarrier { mount } => format!("mount -o remount,barrier=1 {}", mount.display()),
+            Trap::WriteThroughByHand { device } => format!(
+                "echo 'write back' > /sys/block/{}/queue/write_cache, and look for what set it (spindle inspect \
+                 names owners)",
+                device.name
+            ),
+            Trap::NotCounted { device } => format!(
+                "echo 1 > /sys/block/{0}/queue/iostats: device columns and findings that need them are missing \
+                 until then. That raises a small read_ahead_kb: read /sys/block/{0}/queue/read_ahead_kb before",
+                device.name
+            ),
             Trap::SmallBlock { sector, .. } => format!(
                 "use blocks of {sector} or multiples for direct cells; smaller ones are refused"
             ),

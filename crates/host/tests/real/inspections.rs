@@ -216,3 +216,35 @@ fn xfs_writes_atomically_by_itself_what_its_device_cannot() {
         }
     }
 }
+
+#[test]
+fn what_is_set_by_hand_against_the_device_is_a_trap() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(32));
+    let set = |name: &str, value: &str| {
+        fs::write(format!("/sys/dev/block/{}/queue/{name}", device.number), value).unwrap();
+    };
+    let has = |id: &str| ids(&inspect(&device.node)).contains(&id);
+    assert!(!has("write-through-by-hand") && !has("not-counted"));
+    set("write_cache", "write through");
+    assert!(has("write-through-by-hand"));
+    set("write_cache", "write back");
+    assert!(!has("write-through-by-hand"));
+    let sampled = || {
+        let mut sampler = host::Sampler::new(&Host::here(), &[device.number]).unwrap();
+        (sampler.not_counted.len(), sampler.sample().device.is_some())
+    };
+    assert_eq!(sampled(), (0, true));
+    set("iostats", "0");
+    assert!(has("not-counted"));
+    assert_eq!(sampled(), (1, false), "missing, and not 0");
+    let probed = host::probe(
+        &Host::here(),
+        &device.node,
+        PROBE_SIZE_MIN,
+        Some(device.number),
+        std::time::Duration::from_millis(300),
+    );
+    assert_eq!(probed.unwrap().device_share, None);
+    set("iostats", "1");
+}

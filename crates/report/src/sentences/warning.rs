@@ -70,6 +70,11 @@ pub(crate) fn warning(warning: &Warning) -> String {
         Warning::CpuLimitReached { throttled } => {
             format!("a CPU limit of Spindle's own control group held it back for {throttled}")
         }
+        Warning::NotCounted { devices } => format!(
+            "the kernel does not count the requests of {} (queue/iostats is 0): device columns are missing, and \
+             findings that need them",
+            devices.join(" and ")
+        ),
         Warning::NoHostCounters => "the counters of the host could not be read".to_owned(),
         Warning::PageCacheBounded { limit, cgroup_version } => format!(
             "the page cache and the load's own memory together were limited to {limit} by a control \

@@ -63,8 +63,12 @@ impl<'a> Sampling<'a> {
         if self.throttled > Nanos::from_millis(10) {
             warnings.push(Warning::CpuLimitReached { throttled: self.throttled });
         }
-        if self.sampler.is_none() {
-            warnings.push(Warning::NoHostCounters);
+        match &self.sampler {
+            None => warnings.push(Warning::NoHostCounters),
+            Some(sampler) if !sampler.not_counted.is_empty() => {
+                warnings.push(Warning::NotCounted { devices: sampler.not_counted.clone() });
+            }
+            Some(_) => {}
         }
         warnings
     }

@@ -306,6 +306,8 @@ const TRAPS_OF_FIGURES: &[TrapKind] = &[
     TrapKind::CacheAnswers,
     TrapKind::BufferedLoop,
     TrapKind::NoBarrier,
+    TrapKind::WriteThroughByHand,
+    TrapKind::NotCounted,
     TrapKind::SharedDevice,
     TrapKind::GroupLimit,
     TrapKind::BusyHost,
