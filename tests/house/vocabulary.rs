@@ -131,3 +131,23 @@ fn an_error_is_a_type_and_no_sentence() {
     }
     assert!(found.is_empty(), "Result<_, String> in\n{}", found.join("\n"));
 }
+
+/// A string that goes on in the next line loses the space between two words unless it stands before the backslash.
+#[test]
+fn no_word_runs_into_the_next_at_a_lines_end() {
+    let mut places = Vec::new();
+    for name in crate::source::crates() {
+        for (path, text) in crate::source::of_crate(&name) {
+            let lines: Vec<&str> = text.lines().collect();
+            for (place, pair) in lines.windows(2).enumerate() {
+                let Some(before) = pair[0].strip_suffix('\\') else { continue };
+                let ends_in_word =
+                    before.ends_with(char::is_alphanumeric) && !before.ends_with("\\n");
+                if ends_in_word && pair[1].trim_start().starts_with(char::is_alphanumeric) {
+                    places.push(format!("{name}/{}:{}", path.display(), place + 1));
+                }
+            }
+        }
+    }
+    assert!(places.is_empty(), "a space is lost: {places:#?}");
+}

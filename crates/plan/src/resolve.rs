@@ -415,6 +415,9 @@ impl RawPlan {
                         "{database} does not fit: {}, and {why}; make the data smaller",
                         database::room_phrase(database, beside)
                     ),
+                    _ if *limit < Bytes::from_mib(1) => {
+                        format!("a size of {size} does not fit: {why}; there is room for nothing")
+                    }
                     _ => format!(
                         "a size of {size} does not fit: {why}; use --size {} or less",
                         limit.to_string().replace(' ', "")

@@ -401,9 +401,8 @@ impl Trap {
                     .to_owned()
             }
             Trap::NoPressure => {
-                "boot with psi=1 (CONFIG_PSI); until then the load average and steal time must\
-                  do"
-                .to_owned()
+                "boot with psi=1 (CONFIG_PSI); until then the load average and steal time must do"
+                    .to_owned()
             }
             Trap::BusyHost { .. } => {
                 "find it with iotop or pidstat -d, and wait or stop it".to_owned()
