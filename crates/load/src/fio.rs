@@ -166,6 +166,10 @@ impl Fio {
                 progress.take(document);
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
+                // What it printed at the end may not have been read yet.
+                while let Ok(document) = self.documents.recv_timeout(GRACE.as_duration()) {
+                    progress.take(document);
+                }
                 return Ok(stopped.is_some());
             }
             let now = Monotonic.now();
