@@ -104,7 +104,11 @@ fn who_moved_a_setting_during_a_trial_is_in_the_report() {
     let place = Place::new();
     let device = place.loop_device("disk", 64);
     let file = format!("/sys/block/{}/queue/nomerges", device.name);
-    let moving = format!("while sleep 0.9; do echo 1 > {file}; sleep 0.9; echo 0 > {file}; done");
+    // It ends with this process, whatever ends that.
+    let own = std::process::id();
+    let moving = format!(
+        "while sleep 0.9 && kill -0 {own}; do echo 1 > {file}; sleep 0.9; echo 0 > {file}; done"
+    );
     let mut mover = Command::new("sh").args(["-c", &moving]).spawn().unwrap();
     let confirm = place.path().join("disk");
     let words = [
