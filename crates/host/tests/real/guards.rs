@@ -66,6 +66,10 @@ fn refused(machine: &Machine, node: &Path, file: &Path, guard: Guard) -> Vec<Obj
         }
         _ => sum(file),
     };
+    // What a tool left in the page cache goes to the file while nobody looks.
+    if let Ok(device) = File::open(node) {
+        let _best_effort = device.sync_all();
+    }
     let before = sum(file);
     let confirmation = examine(&machine.host, node).unwrap().confirmation.value;
     let objections = clear(&machine.host, node, Some(&confirmation)).unwrap().unwrap_err();
