@@ -261,6 +261,22 @@ impl Emulation {
         self.command(&Command::Bypass { on })
     }
 
+    /// From now on the device can lose its power: it keeps what it would lose.
+    pub fn let_power_fail(&mut self) -> Result<()> {
+        self.command(&Command::LetPowerFail)
+    }
+
+    /// Its power fails: what was written since the last flush is gone, and so is what is written from now on, though the
+    /// device goes on saying that it was.
+    pub fn fail_power(&mut self) -> Result<()> {
+        self.command(&Command::FailPower)
+    }
+
+    /// Its power is back. What the kernel still has of it in memory is as before the failure.
+    pub fn restore_power(&mut self) -> Result<()> {
+        self.command(&Command::RestorePower)
+    }
+
     fn command(&mut self, command: &Command) -> Result<()> {
         match ask(&mut self.connection, command)? {
             Reply::Done => Ok(()),

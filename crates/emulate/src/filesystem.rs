@@ -301,6 +301,7 @@ impl Filesystem for OneFile {
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let nothing = Sectors(0);
+        self.data.flushed();
         self.pacer.submit(clock::now(), Op::Flush, nothing, nothing, false, FuseReply::Done(reply));
     }
 

@@ -35,6 +35,12 @@ pub enum Command {
         /// At once.
         on: bool,
     },
+    /// Keep what a power failure would take.
+    LetPowerFail,
+    /// The power fails: what was not flushed is gone, and what is written from now on.
+    FailPower,
+    /// The power is back.
+    RestorePower,
 }
 
 /// What to serve.

@@ -249,7 +249,9 @@ impl<P: QueueTransport> QueueThread<'_, P> {
         if !self.data.holds(offset, length) || (buffered && length > MAX_REQUEST.0) {
             return self.queue.push_answer(Answer { tag, result: -libc::EIO });
         }
-        if op != Op::Flush {
+        if op == Op::Flush {
+            self.data.flushed();
+        } else {
             let room = if buffered { length as usize } else { 0 };
             // SAFETY: the tag's buffer is `MAX_REQUEST` long, which `room` does not exceed, and belongs to
             // this request until its answer, which waits for the job.

@@ -226,6 +226,18 @@ impl<T: Send + 'static> State<T> {
                     self.pacer.bypass(on);
                     Reply::Done
                 }
+                Command::LetPowerFail => {
+                    self.data.let_power_fail();
+                    Reply::Done
+                }
+                Command::FailPower => match self.data.fail_power() {
+                    Ok(()) => Reply::Done,
+                    Err(error) => Reply::Failed { error: ServerError::model(error) },
+                },
+                Command::RestorePower => {
+                    self.data.restore_power();
+                    Reply::Done
+                }
             };
             connection.send(&reply)?;
         }
