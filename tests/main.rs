@@ -19,6 +19,7 @@ mod in_use;
 mod inspect;
 mod install;
 mod live;
+mod losses;
 mod machine;
 mod page;
 mod presets;
