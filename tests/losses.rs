@@ -185,19 +185,17 @@ fn mysql_kind(program: &str, is_mariadb: bool) -> Kind {
     let starts = run.clone();
     Kind {
         log: tempfile::NamedTempFile::new().unwrap(),
-        make: Box::new(move |place| match is_mariadb {
-            true => {
-                let mut command = Command::new("mariadb-install-db");
-                command.arg("--no-defaults").arg("--user=root").arg("--skip-test-db");
-                command.arg("--auth-root-authentication-method=normal");
-                command.arg(format!("--datadir={}", place.join("data").display()));
-                command
-            }
-            false => {
+        make: Box::new(move |place| {
+            if !is_mariadb {
                 let mut command = run(place);
                 command.arg("--initialize-insecure");
-                command
+                return command;
             }
+            let mut command = Command::new("mariadb-install-db");
+            command.arg("--no-defaults").arg("--user=root").arg("--skip-test-db");
+            command.arg("--auth-root-authentication-method=normal");
+            command.arg(format!("--datadir={}", place.join("data").display()));
+            command
         }),
         run: Box::new(move |place, settings| {
             let mut command = starts(place);

@@ -7,14 +7,10 @@ use crate::{
     BlockDevice, Changes, DeviceKind, DeviceNumber, Error, Result, error::io_error,
     trace_instance::TraceInstance,
 };
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::OFlags,
-};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{ErrorKind, Read},
-    os::unix::fs::OpenOptionsExt,
     time::Duration,
 };
 use units::Bytes;
@@ -69,12 +65,7 @@ fn begin(instance: &TraceInstance, disk: &BlockDevice, buffer: Bytes) -> Result<
         }
         instance.set(&format!("{events}/filter"), &filter)?;
     }
-    let path = instance.path().join("trace_pipe");
-    let pipe = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(&path)
-        .map_err(io_error("open", &path))?;
+    let pipe = instance.pipe()?;
     for event in EVENTS {
         instance.set(&format!("events/block/{event}/enable"), "1")?;
     }

@@ -73,7 +73,7 @@ pub struct Pressure {
 }
 
 /// Whether the kernel counts a device's requests; queue/iostats of the whole disk says otherwise.
-pub(crate) fn counts(host: &Host, number: DeviceNumber) -> bool {
+pub(crate) fn is_counted(host: &Host, number: DeviceNumber) -> bool {
     let file = host.disk_folder(number).map(|disk| disk.join("queue/iostats"));
     file.ok().and_then(crate::tree::text).is_none_or(|said| said != "0")
 }
@@ -102,7 +102,7 @@ impl Sampler {
             Ok((name, open(folder.join("stat"))?))
         };
         let (counted, silent): (Vec<&DeviceNumber>, Vec<&DeviceNumber>) =
-            devices.iter().partition(|number| counts(host, **number));
+            devices.iter().partition(|number| is_counted(host, **number));
         let not_counted: Vec<String> =
             silent.into_iter().map(device).map(|it| Ok(it?.0)).collect::<Result<_>>()?;
         // What a part of several did is not what all did.

@@ -22,9 +22,12 @@ pub struct Expired {
 impl Expired {
     /// Notes in a state folder that an application was taken back.
     pub fn note(folder: &Path, application: &Application, at: i64) -> Result<()> {
-        let Application { run, label, .. } = application.clone();
-        let text = serde_json::to_string(&Expired { run, label, at }).unwrap_or_default();
-        fs::write(file(folder), text).map_err(io_error("write", file(folder)))
+        let expired =
+            Expired { run: application.run.clone(), label: application.label.clone(), at };
+        serde_json::to_string(&expired)
+            .map_err(io::Error::from)
+            .and_then(|text| fs::write(file(folder), text))
+            .map_err(io_error("write", file(folder)))
     }
 
     /// The last one, if nothing was applied since.

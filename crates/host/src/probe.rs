@@ -93,7 +93,7 @@ pub fn probe(
         .open(path)
         .map_err(io_error("open for direct reads", path))?;
     // A kernel that does not count the device's requests would show none.
-    let counts = device.is_some_and(|device| crate::counters::counts(host, device));
+    let counts = device.is_some_and(|device| crate::counters::is_counted(host, device));
     let sectors = || {
         let line =
             crate::tree::text(host.device_folder(device.filter(|_| counts)?).ok()?.join("stat"))?;

@@ -8,12 +8,10 @@ use crate::{
     BlockDevice, Changes, DeviceNumber, Result, block_trace, error::io_error,
     trace_instance::TraceInstance,
 };
-use rustix::fs::OFlags;
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions},
+    fs::File,
     io::Read,
-    os::unix::fs::OpenOptionsExt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -110,12 +108,7 @@ fn open(instance: &TraceInstance, disks: &[BlockDevice]) -> Result<File> {
     let filters: Vec<String> = disks.iter().map(block_trace::filter).collect();
     instance.set(&format!("{EVENT}/filter"), &filters.join(" || "))?;
     instance.set(&format!("{EVENT}/enable"), "1")?;
-    let path = instance.path().join("trace_pipe");
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(&path)
-        .map_err(io_error("open", &path))
+    instance.pipe()
 }
 
 /// The thread that looks.

@@ -5,7 +5,12 @@ use crate::{
     error::io_error,
     trace_folder::{TraceFolder, trace_folder},
 };
-use std::{fs, path::PathBuf};
+use rustix::fs::OFlags;
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::OpenOptionsExt,
+    path::PathBuf,
+};
 
 /// An instance of tracing: events, filters and buffers of our own. It goes with the changes that it is
 /// one of.
@@ -36,6 +41,16 @@ impl Changes {
 impl TraceInstance {
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.instance(&self.name)
+    }
+
+    /// Its events as text; reading does not wait for more.
+    pub(crate) fn pipe(&self) -> Result<File> {
+        let path = self.path().join("trace_pipe");
+        OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(&path)
+            .map_err(io_error("open", &path))
     }
 
     /// Writes one of its files.

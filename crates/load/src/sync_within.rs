@@ -72,10 +72,9 @@ struct Progress(Option<String>);
 
 impl Progress {
     fn of(file: &File) -> Progress {
-        let number = file.metadata().map(|meta| match meta.file_type().is_block_device() {
-            true => meta.rdev(),
-            false => meta.dev(),
-        });
+        let number = file
+            .metadata()
+            .map(|meta| if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() });
         let stat =
             |number| format!("/sys/dev/block/{}:{}/stat", libc::major(number), libc::minor(number));
         Progress(number.ok().map(stat))

@@ -282,10 +282,7 @@ fn read_percent(figures: &[ImportedFigure]) -> u8 {
         of(Quantity::Count).or(of(Quantity::Rate)).map_or(0.0, |it| it.value)
     };
     let (reads, writes) = (sum("read"), sum("write"));
-    match reads + writes > 0.0 {
-        true => (20.0 * reads / (reads + writes)).round() as u8 * 5,
-        false => 50,
-    }
+    if reads + writes > 0.0 { (20.0 * reads / (reads + writes)).round() as u8 * 5 } else { 50 }
 }
 
 /// `IOPS=15.6k, BW=61.0MiB/s (64.0MB/s)(35.8GiB/600008msec)`; 2.x: `io=37500272KB, bw=62499KB/s,

@@ -82,7 +82,7 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
     let unthrottled = schedulers.len() > 1
         && schedulers.contains(SchedulerKind::Bfq.name())
         && !names_throttling
-        && leaves_dirty_pages(target, plan);
+        && write_back(target, plan).is_some();
     if !factors.is_empty() {
         let of_target =
             || target.chain.varied_devices().map(|it| it.name.clone()).collect::<Vec<_>>();
@@ -96,10 +96,6 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
         });
     }
     all
-}
-
-fn leaves_dirty_pages(target: &RealTarget, plan: &Plan) -> bool {
-    write_back(target, plan).is_some()
 }
 
 /// What write-back between trials may take, where jobs leave dirty pages.
