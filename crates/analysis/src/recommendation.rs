@@ -114,7 +114,7 @@ pub enum StayReason {
     Traded,
     /// What is better under one condition is worse under another.
     Conditions,
-    /// A screening's leader is better as the mean over all conditions, and under one of them it is worse, or not measured.
+    /// A screening's leader is better as the mean over all conditions, and something speaks against it under one of them.
     BetterOverAllAlone,
     /// What is better can lose what the baseline cannot.
     LessDurable,

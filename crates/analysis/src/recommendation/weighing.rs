@@ -326,7 +326,9 @@ impl<'a> Weighing<'a> {
             StayReason::NoDifference
         } else if metrics.iter().any(not_shown) {
             StayReason::WithinNoise
-        } else if metric == Metric::Throughput && screening.is_some_and(Screening::leader_is_better)
+        } else if metric == Metric::Throughput
+            && self.counted.len() == self.groups.len()
+            && screening.is_some_and(Screening::leader_is_better)
         {
             StayReason::BetterOverAllAlone
         } else if verdicts().any(|it| matches!(it, None | Some(Verdict::NotSettled))) {

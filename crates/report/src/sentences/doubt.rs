@@ -69,11 +69,10 @@ pub(crate) fn doubt(doubt: &Doubt) -> String {
             format!("this output was edited: {why}; {}", quote(at))
         }
         Doubt::JobsTogether { jobs, of_one } => {
-            let percentiles = match of_one {
-                true => {
-                    "; percentiles are those of one job alone (--group_reporting, or json+, has those of all)"
-                }
-                false => "",
+            let percentiles = if *of_one {
+                "; percentiles are those of one job alone (--group_reporting, or json+, has those of all)"
+            } else {
+                ""
             };
             format!("{jobs} jobs ran at the same time and are one run{percentiles}")
         }

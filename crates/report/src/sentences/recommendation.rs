@@ -196,8 +196,8 @@ impl About<'_> {
                 format!("{keep}: what is better under one condition is worse under another.")
             }
             StayReason::BetterOverAllAlone => format!(
-                "{keep}: what leads is better as the mean over all conditions, and under one of them it is worse, \
-                 or not measured; more rounds, or a wish for one of them (--condition), could settle it."
+                "{keep}: what leads is better as the mean over all conditions, and under one of them it is worse in \
+                 throughput or latency, can lose more, or was not measured."
             ),
             StayReason::LessDurable => {
                 format!("{keep}: what is better can lose data that it cannot lose.")
