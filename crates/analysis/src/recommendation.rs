@@ -237,7 +237,7 @@ pub fn recommend(run: &Run, analysis: &Analysis, wish: &Wish) -> Recommendation 
         Some(metric) => vec![metric],
         None => weighing.objectives().to_vec(),
     };
-    let screened = weighing.screened(analysis).filter(|_| metrics[0] == Metric::Throughput);
+    let screened = weighing.screened(run, analysis).filter(|_| metrics[0] == Metric::Throughput);
     let taken = screened.map(|it| (Metric::Throughput, it, TakeReason::BetterOverAll));
     let taken = taken.or_else(|| {
         metrics.iter().find_map(|metric| {

@@ -6,6 +6,9 @@ use super::{
 use crate::{
     Analysis, ComparedCell, Group, Keeping, Metric, Screening, Verdict,
     confounder::{Confounder, confounder},
+    estimate::{mean, squares},
+    summary::log_ratios,
+    t_quantile,
 };
 use plan::{Factor, Level};
 use record::Run;
@@ -169,7 +172,7 @@ impl<'a> Weighing<'a> {
 
     /// A screening's winner, where it is better than the baseline over all conditions and nothing speaks against
     /// it. It has too few rounds under each condition for verdicts of their own.
-    pub fn screened(&self, analysis: &Analysis) -> Option<&Candidate<'a>> {
+    pub fn screened(&self, run: &Run, analysis: &Analysis) -> Option<&Candidate<'a>> {
         let screening = analysis.screening.as_ref()?;
         let (leader, better) = (screening.leader(), screening.leader_is_better());
         let all = self.counted.len() == self.groups.len();
@@ -178,7 +181,45 @@ impl<'a> Weighing<'a> {
         };
         let found = self.candidates.iter().find(is_leader).filter(|_| better && all)?;
         let harmless = self.is_harmless(found, Metric::Throughput) && found.keeps_limits();
-        harmless.then_some(found)
+        let pays = std::iter::once(Metric::Throughput)
+            .chain(self.guards(Metric::Throughput))
+            .any(|metric| self.pays_somewhere(run, screening, found, metric));
+        (harmless && !pays).then_some(found)
+    }
+
+    /// Whether a screening's winner is worse than the baseline under a condition, by more than the margin and more than
+    /// chance. How its rounds vary is known from all conditions together: under each there are few. At 5 % for each
+    /// condition: that one is missed costs more than that one is named for nothing. With a round of each, it is what the
+    /// screening's interval of the mean over all of them stands for.
+    fn pays_somewhere(
+        &self,
+        run: &Run,
+        screening: &Screening,
+        candidate: &Candidate,
+        metric: Metric,
+    ) -> bool {
+        let of_group = |group: &usize| {
+            let cell = candidate.cells[*group]?.summary.cell;
+            let logs = log_ratios(run, metric, cell, self.groups[*group].baseline.cell);
+            (!logs.is_empty()).then_some(logs)
+        };
+        let all: Vec<Vec<f64>> = self.counted.iter().filter_map(of_group).collect();
+        let freedom: usize = all.iter().map(|logs| logs.len() - 1).sum();
+        let of_a_round = match freedom {
+            0 if metric != Metric::Throughput => return false,
+            0 => screening.leader().to_baseline.map_or(f64::INFINITY, |mean| {
+                (mean.high / mean.ratio).ln() * (screening.conditions as f64).sqrt()
+            }),
+            _ => {
+                let squares: f64 = all.iter().map(|logs| squares(logs)).sum();
+                t_quantile(0.95, freedom as f64) * (squares / freedom as f64).sqrt()
+            }
+        };
+        let better = if metric.more_is_better() { 1.0 } else { -1.0 };
+        all.iter().any(|logs| {
+            let loss = -better * mean(logs);
+            loss > run.plan.margin.ln_1p() && loss > of_a_round / (logs.len() as f64).sqrt()
+        })
     }
 
     /// The candidate with the largest gain, and why it.

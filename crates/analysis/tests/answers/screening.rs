@@ -1,7 +1,7 @@
 //! Whether a screening drops what could win: generated matrices whose truth is known, with interactions of two
 //! and of three factors and with noise, and looked at as often as a run looks.
 
-use analysis::{ScreenStanding, Screening};
+use analysis::{Analysis, Answer, ScreenStanding, Screening, StayReason, Wish, recommend};
 use plan::{Factor, Level, Offer, Plan, RawLevel, RawPlan};
 use random::Stream;
 use record::{
@@ -62,6 +62,10 @@ fn truth(plan: &Plan, seed: u64) -> Vec<f64> {
 fn run(seed: u64, noise: f64) -> (Run, Vec<f64>) {
     let plan = plan(seed);
     let truth = truth(&plan, seed);
+    (run_of(plan, &truth, seed, noise), truth)
+}
+
+fn run_of(plan: Plan, truth: &[f64], seed: u64, noise: f64) -> Run {
     let mut stream = Stream::new(seed, "noise");
     let rounds = plan.timing.rounds;
     let most = plan.timing.trials.unwrap() as usize;
@@ -104,7 +108,7 @@ fn run(seed: u64, noise: f64) -> (Run, Vec<f64>) {
             run.events.push(Event { round, kind: EventKind::SetAside { cells, cause } });
         }
     }
-    (run, truth)
+    run
 }
 
 /// What a setting is, mean over its conditions.
@@ -155,4 +159,25 @@ fn nothing_is_shown_of_a_setting_that_has_no_time() {
     assert!(aside >= 8, "{aside}");
     assert!(!screening.decided);
     assert!(screening.effects.iter().filter(|it| it.seen).count() <= 1);
+}
+
+/// The mean over all conditions is better, and one of them pays for it.
+#[test]
+fn a_leader_that_is_worse_under_one_condition_is_not_taken_and_the_reason_says_so() {
+    let plan = plan(3);
+    let of_cell = |cell: &plan::Cell| {
+        let is = |name: &str, level: &str| {
+            cell.levels.iter().any(|(factor, it)| factor.to_string() == name && it.0 == level)
+        };
+        let leads = is("scheduler", "s1") && is("nr_requests", "1");
+        let pays = is("block_size", "16KiB") && is("clients", "64");
+        7.0 + if leads { if pays { -0.2 } else { 0.3 } } else { 0.0 }
+    };
+    let truth: Vec<f64> = plan.cells.iter().map(of_cell).collect();
+    let run = run_of(plan, &truth, 3, 0.005);
+    let screening = Screening::of(&run).unwrap();
+    assert!(screening.leader_is_better(), "{:?}", screening.leader());
+    let said = recommend(&run, &Analysis::of(&run), &Wish::default());
+    let Answer::Keep { why, .. } = said.answer else { panic!("{:?}", said.answer) };
+    assert_eq!(why, StayReason::BetterOverAllAlone);
 }
