@@ -24,11 +24,16 @@ pub struct Correction {
     pub cells: usize,
     /// The share of the 5 % that this look at the data may spend: the shares of all looks add up to 1.
     pub share: f64,
+    /// The share of the rounds' degrees of freedom that count: less than 1 where rounds were added until the noise
+    /// allowed a difference to be found. Noise that seems small ends such a run sooner, so that it is known only as well
+    /// as from the rounds before any was added (Stein, Annals of Mathematical Statistics 16, 1945).
+    #[serde(skip)]
+    pub freedom: f64,
 }
 
 impl Correction {
     /// Of one cell that is looked at once.
-    pub const ALONE: Correction = Correction { cells: 1, share: 1.0 };
+    pub const ALONE: Correction = Correction { cells: 1, share: 1.0, freedom: 1.0 };
 
     /// The probability with which one interval may miss, so that all together miss with at most
     /// 5 %.
@@ -55,7 +60,18 @@ pub struct Comparison {
     pub detectable: f64,
     /// What may be said.
     pub verdict: Verdict,
+    /// What could be said if neighbouring rounds were alike, where there are too few to see it.
+    #[serde(skip)]
+    pub verdict_if_alike: Verdict,
 }
+
+/// With a correlation of a half between neighbours, the interval of three to fifteen independent observations has to be so
+/// much wider to hold at 95 %: the root of *g*(*n* − 1)/(*n* − *g*), with *g* as in [`Estimate::of_series`], is 1.76 to
+/// 1.79.
+pub const WIDER_IF_ALIKE: f64 = 1.8;
+
+/// Fewer observations hardly show whether neighbours are alike: the correlation that they show is off by a quarter.
+pub const MIN_TO_SEE_ALIKE: usize = 16;
 
 /// Fewer rounds have an interval in name only: no verdict is given.
 pub const MIN_VERDICT_ROUNDS: u32 = 3;
@@ -76,6 +92,8 @@ pub fn compare(
     margin: f64,
 ) -> Option<Comparison> {
     let estimate = Estimate::of_series(logs)?;
+    let freedom = (estimate.freedom * correction.freedom).max(1.0);
+    let estimate = Estimate { freedom, ..estimate };
     // Two rounds that happen to be alike would have an interval without a width.
     let (half_width, detectable) = if estimate.n < MIN_ROUNDS {
         (f64::INFINITY, f64::INFINITY)
@@ -84,6 +102,12 @@ pub fn compare(
         (estimate.half_width(correction.alpha()), detectable)
     };
     let (low, high) = (estimate.mean - half_width, estimate.mean + half_width);
+    let mut alike = half_width;
+    if estimate.n < MIN_TO_SEE_ALIKE {
+        let independent = Estimate::of(logs)?.half_width(correction.alpha());
+        alike = alike.max(WIDER_IF_ALIKE * independent);
+    }
+    let verdict_if_alike = verdict(metric, estimate.mean - alike, estimate.mean + alike, margin);
     let verdict = verdict(metric, low, high, margin);
     Some(Comparison {
         metric,
@@ -93,6 +117,7 @@ pub fn compare(
         high: high.exp(),
         detectable,
         verdict,
+        verdict_if_alike,
     })
 }
 
@@ -155,7 +180,8 @@ mod tests {
     fn more_cells_and_looks_widen() {
         let logs = [0.1, 0.2, 0.15, 0.12, 0.18];
         let width = |cells, share| {
-            let c = compare(Metric::P99, &logs, Correction { cells, share }, 0.03).unwrap();
+            let correction = Correction { cells, share, freedom: 1.0 };
+            let c = compare(Metric::P99, &logs, correction, 0.03).unwrap();
             c.high / c.low
         };
         assert!(width(1, 1.0) < width(4, 1.0) && width(4, 1.0) < width(4, 0.8));

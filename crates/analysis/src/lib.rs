@@ -43,7 +43,9 @@ mod transactions;
 
 pub use check_outcome::{CheckOpen, CheckOutcome, check_outcome};
 pub use check_plan::{CheckPlan, Layout, NotCheckable, check_plan};
-pub use comparison::{Comparison, Correction, MIN_VERDICT_ROUNDS, Verdict, compare};
+pub use comparison::{
+    Comparison, Correction, MIN_TO_SEE_ALIKE, MIN_VERDICT_ROUNDS, Verdict, WIDER_IF_ALIKE, compare,
+};
 pub use decision::{Choice, Decision, KeepReason, LessDurable, decide};
 pub use estimate::{Estimate, t_quantile};
 pub use evidence::{Evidence, Layer};

@@ -248,7 +248,7 @@ mod tests {
         slots: 5,
         budget: Nanos::from_secs(300),
         detect: None,
-        correction: Correction { cells: 3, share: 0.8 },
+        correction: Correction { cells: 3, share: 0.8, freedom: 1.0 },
     };
 
     /// Twelve visits of two seconds to three cells: white noise a step, a random walk from step to step, and a

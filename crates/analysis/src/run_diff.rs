@@ -256,7 +256,7 @@ fn group(
         .map(|(cell, other)| (*cell, *other))
         .filter(|(cell, other)| has(a, *cell) && has(b, *other))
         .collect();
-    let correction = Correction { cells: pairs.len(), share: 1.0 };
+    let correction = Correction { cells: pairs.len(), ..Correction::ALONE };
     let margin = first.run.plan.margin.max(second.run.plan.margin);
     let cell = |pair: &(usize, usize)| {
         let found = [(a, pair.0), (b, pair.1)]

@@ -205,7 +205,8 @@ impl<'a> Race<'a> {
             }
         }
         let share = run.plan.timing.share_of_look(run.rounds());
-        let correction = Correction { cells: settings.len().saturating_sub(1), share };
+        let cells = settings.len().saturating_sub(1);
+        let correction = Correction { cells, share, freedom: 1.0 };
         let mut race = Race { run, settings, baseline, logs, model: None, correction, aside };
         race.model = Model::of(&run.plan, &race.first_round());
         Some(race)

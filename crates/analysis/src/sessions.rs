@@ -128,7 +128,7 @@ impl SessionAnalysis {
             })
             .collect();
         let compared = run.plan.cells.len() * (levels.len() - 1);
-        let correction = Correction { cells: compared, share: 1.0 };
+        let correction = Correction { cells: compared, ..Correction::ALONE };
         let groups = run
             .plan
             .baselines()

@@ -122,7 +122,7 @@ impl Analysis {
     /// Of what a run has recorded so far.
     pub fn of(run: &Run) -> Analysis {
         let compared = run.plan.cells.iter().filter(|cell| cell.baseline.is_some()).count();
-        let correction = Correction { cells: compared, share: share(run) };
+        let correction = Correction { cells: compared, share: share(run), freedom: freedom(run) };
         let groups =
             run.plan.baselines().into_iter().map(|place| group(run, place, correction)).collect();
         Analysis { groups, correction, screening: Screening::of(run) }
@@ -228,6 +228,16 @@ fn share(run: &Run) -> f64 {
         true => run.plan.timing.share_of_look(run.plan.timing.rounds),
         false => run.plan.timing.share_of_look(run.rounds()),
     }
+}
+
+/// The share of degrees of freedom that is left where rounds were added until the noise was small enough.
+fn freedom(run: &Run) -> f64 {
+    let before = run.events.iter().filter_map(|event| match event.kind {
+        EventKind::Extended { rounds, .. } => Some(rounds),
+        _ => None,
+    });
+    let degrees = |rounds: u32| f64::from(rounds.saturating_sub(1).max(1));
+    before.min().map_or(1.0, |first| (degrees(first) / degrees(run.rounds())).min(1.0))
 }
 
 fn group(run: &Run, place: usize, correction: Correction) -> Group {

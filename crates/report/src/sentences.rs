@@ -1,5 +1,6 @@
 //! The sentences of reports: words for what other parts of the program say as data.
 
+mod alike;
 mod atomic_write;
 mod caveat;
 mod decision;
@@ -19,6 +20,7 @@ mod sync_card;
 mod trouble;
 mod warning;
 
+pub(crate) use alike::if_rounds_are_alike;
 pub use atomic_write::atomic_write;
 pub(crate) use caveat::{caveat, scratch_beside};
 pub(crate) use decision::{answers, decision};

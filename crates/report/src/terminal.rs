@@ -401,6 +401,10 @@ pub(crate) fn notes(group: &Group, run: &Run) -> Vec<String> {
             words::share(run.plan.margin)
         ));
     }
+    // Nothing in a model's time makes one round like the next.
+    if run.environment.world != WorldKind::Simulated {
+        notes.extend(sentences::if_rounds_are_alike(group));
+    }
     for cell in &group.cells {
         if let Some(fairness) = cell.comparison(Metric::Fairness)
             && matches!(fairness.verdict, analysis::Verdict::Better | analysis::Verdict::Worse)

@@ -43,7 +43,7 @@ pub(crate) fn run(
     let budget = plan.timing.budget.unwrap_or(Nanos::ZERO).saturating_sub(plan.preparation);
     let compared = plan.cells.len() - plan.baselines().len();
     let share = plan.timing.share_of_look(plan.timing.rounds);
-    let correction = Correction { cells: compared, share };
+    let correction = Correction { cells: compared, share, freedom: 1.0 };
     let mut visits = Vec::new();
     let mut answer: Option<PilotAnswer> = None;
     let question = |spent: Nanos| PilotQuestion {

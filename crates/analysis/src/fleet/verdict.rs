@@ -76,7 +76,7 @@ impl PooledFigure {
         compared: usize,
         margin: f64,
     ) -> Option<PooledFigure> {
-        let alpha = Correction { cells: compared, share: 1.0 }.alpha();
+        let alpha = Correction { cells: compared, ..Correction::ALONE }.alpha();
         let places: Vec<usize> = (0..hosts.len()).filter(|at| hosts[*at].is_some()).collect();
         let effects: Vec<Estimate> = hosts.iter().copied().flatten().collect();
         let pooled = pool(&effects)?;

@@ -246,6 +246,63 @@ fn intervals_allow_for_rounds_that_are_like_those_before() {
     }
 }
 
+/// Few rounds do not show that they are alike. What is said for that case holds.
+#[test]
+fn verdicts_of_few_rounds_that_are_alike_hold_where_they_are_said_to() {
+    const RUNS: usize = 4000;
+    for rounds in [3, 5, 8, 12, 15] {
+        let mut stream = Stream::new(rounds, "few");
+        let (mut called, mut if_alike) = (0, 0);
+        for _ in 0..RUNS {
+            let mut noise = stream.normal();
+            let mut logs = Vec::new();
+            for _ in 0..rounds {
+                logs.push(0.3 * noise);
+                noise = 0.5 * noise + 0.75f64.sqrt() * stream.normal();
+            }
+            let found = compare(Metric::Throughput, &logs, Correction::ALONE, 0.0).unwrap();
+            called += usize::from(different(found.verdict));
+            if_alike += usize::from(different(found.verdict_if_alike));
+        }
+        let [called, if_alike] = [called, if_alike].map(|it| it as f64 / RUNS as f64);
+        println!("{rounds} rounds: {called:.3} called different, {if_alike:.3} where alike");
+        assert!(if_alike <= 0.065, "{rounds} rounds: {if_alike}");
+        assert!(called >= 0.07, "{rounds} rounds: {called}");
+    }
+}
+
+/// Rounds are added until the noise allows a difference to be found: a run that ends because its noise seems small must
+/// not be believed that it is.
+#[test]
+fn intervals_hold_the_truth_where_noise_ends_the_run() {
+    const RUNS: u64 = 2000;
+    for first in [5, 10] {
+        for sigma in [0.007, 0.01, 0.015, 0.02, 0.03] {
+            let mut held = 0;
+            for seed in 0..RUNS {
+                let mut stream = Stream::new(seed, &format!("{first} {sigma}"));
+                let mut logs: Vec<f64> = (0..first).map(|_| sigma * stream.normal()).collect();
+                let found = loop {
+                    let freedom = f64::from(first - 1) / (logs.len() - 1) as f64;
+                    let correction = Correction { freedom, ..Correction::ALONE };
+                    let found = compare(Metric::Throughput, &logs, correction, 0.03).unwrap();
+                    let (rounds, wanted) = (logs.len(), 0.02);
+                    if found.detectable <= wanted {
+                        break found;
+                    }
+                    let needed = rounds as f64 * (found.detectable / wanted).powi(2);
+                    let needed = (needed.ceil() as usize).min(2 * rounds - 1).max(rounds + 1);
+                    logs.extend((rounds..needed).map(|_| sigma * stream.normal()));
+                };
+                held += u64::from((found.low..=found.high).contains(&1.0));
+            }
+            let share = held as f64 / RUNS as f64;
+            println!("from {first} rounds, noise {sigma}: {share:.3}");
+            assert!((0.93..=0.975).contains(&share), "from {first} rounds, noise {sigma}: {share}");
+        }
+    }
+}
+
 /// Trials of 60 operations have no 99th percentile, and 30 rounds of them have.
 #[test]
 fn short_trials_have_a_percentile_together() {
