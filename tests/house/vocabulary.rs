@@ -1,6 +1,7 @@
 //! Names are the field's, sentences are no types, and no document is a diary.
 
 use crate::source;
+use std::collections::HashMap;
 
 /// Names that had a private meaning once, and what to say instead.
 const PRIVATE_NAMES: &[(&str, &str)] = &[
@@ -41,6 +42,9 @@ const NO_NAMES: &[(&str, &str)] = &[("usual", "default"), ("told", "what it is")
 /// Whether a line gives something this name.
 fn names(line: &str, word: &str) -> bool {
     let code = line.split("//").next().unwrap_or("");
+    if !code.contains(word) {
+        return false;
+    }
     let defines = ["fn ", "let ", "let mut ", "mod ", "self."].iter().any(|before| {
         code.match_indices(&format!("{before}{word}")).any(|(at, found)| {
             let after = code[at + found.len()..].chars().next();
@@ -56,14 +60,17 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// `DEFAULT_SIZE` has DEFAULT and SIZE; `go_on` is one word of its own.
-fn has(word: &str, private: &str) -> bool {
-    word == private || (!private.contains('_') && word.split('_').any(|part| part == private))
+/// A word, and what it is made of: `DEFAULT_SIZE` has DEFAULT and SIZE.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    let several = word.contains('_').then(|| word.split('_')).into_iter().flatten();
+    std::iter::once(word).chain(several)
 }
 
 #[test]
 fn no_private_vocabulary() {
     let mut found = Vec::new();
+    let [private_names, private] =
+        [PRIVATE_NAMES, PRIVATE].map(|all| all.iter().copied().collect::<HashMap<_, _>>());
     let mut look = |place: String, text: &str| {
         for (line, content) in text.lines().enumerate() {
             for (name, instead) in NO_NAMES {
@@ -72,17 +79,17 @@ fn no_private_vocabulary() {
                 }
             }
             let code = content.split("//").next().unwrap_or("");
-            for (name, instead) in PRIVATE_NAMES {
+            for name in words(code).flat_map(parts) {
                 let own = FIELDS_OWN
                     .iter()
-                    .any(|(folder, word)| place.starts_with(folder) && word == name);
-                if !own && words(code).any(|word| has(word, name)) {
+                    .any(|(folder, word)| place.starts_with(folder) && *word == name);
+                if let Some(instead) = private_names.get(name).filter(|_| !own) {
                     found.push(format!("{place}:{}: '{name}': say {instead}", line + 1));
                 }
             }
-            for (private, instead) in PRIVATE {
-                if words(content).any(|word| has(word, private)) {
-                    found.push(format!("{place}:{}: '{private}': say {instead}", line + 1));
+            for name in words(content).flat_map(parts) {
+                if let Some(instead) = private.get(name) {
+                    found.push(format!("{place}:{}: '{name}': say {instead}", line + 1));
                 }
             }
         }

@@ -34,6 +34,7 @@ mod identity;
 mod inspect;
 mod inspection;
 mod journal;
+mod kept;
 mod kernel_log;
 mod lasting;
 mod lasting_file;

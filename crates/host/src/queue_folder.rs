@@ -6,6 +6,7 @@
 use crate::{
     DeviceNumber, Error, Host, Queue, Refusal, Result, SchedulerChoice, Setting,
     error::io_error,
+    kept::kept,
     queue::{NR_REQUESTS_MIN, ceiling, tunables},
     refusal::meant,
     setting::ASYNC_DEPTH,
@@ -232,8 +233,7 @@ impl QueueFolder {
                 available,
             });
         }
-        let setting = Setting::Tunable(name.to_owned());
-        whole_number(&setting, value).map(|value| value.to_string())
+        kept_number(&Setting::Tunable(name.to_owned()), under, value)
     }
 
     fn check_number(&self, setting: &Setting, value: &str) -> std::result::Result<String, Refusal> {
@@ -251,7 +251,7 @@ impl QueueFolder {
                 why: why.to_owned(),
             });
         }
-        whole_number(setting, value).map(|value| value.to_string())
+        kept_number(setting, "", value)
     }
 
     /// Writes `value`, trying again for two seconds while the kernel is busy, and reads back.
@@ -315,6 +315,18 @@ fn write_patiently(path: &PathBuf, value: &str) -> io::Result<()> {
         pause = (pause * 2).min(Duration::from_millis(200));
     }
     fs::OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// What the kernel would keep of a number.
+fn kept_number(
+    setting: &Setting,
+    scheduler: &str,
+    asked: &str,
+) -> std::result::Result<String, Refusal> {
+    let bad =
+        |needed| Refusal::BadValue { setting: setting.clone(), asked: asked.to_owned(), needed };
+    let number = whole_number(setting, asked)?;
+    kept(setting, scheduler, number).map(|kept| kept.to_string()).map_err(bad)
 }
 
 fn whole_number(setting: &Setting, value: &str) -> std::result::Result<u64, Refusal> {

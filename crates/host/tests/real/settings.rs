@@ -247,3 +247,48 @@ fn memory_has_no_device() {
     assert_eq!(no_device.filesystem, "tmpfs");
     assert!(no_device.reason.contains("memory"), "{}", no_device.reason);
 }
+
+/// What is said beforehand of a value is what the kernel does: it keeps what was said, or refuses or changes what was
+/// refused.
+#[test]
+fn the_kernel_keeps_of_a_value_what_was_said() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let folder = QueueFolder::of(&machine.host, device).unwrap();
+    let name = Identity::read(&machine.host, device).unwrap().name;
+    let path = |setting: &Setting| format!("/sys/block/{name}/queue/{setting}");
+    let numbers = [0, 1, 2, 3, 4, 5, 64, 125, 126, 513, 4294, 4295, 4_294_967, 4_294_968];
+    let edges = [i32::MAX as u64, 1 << 31, u64::from(u32::MAX), 1 << 32, u64::MAX];
+    let mut values: Vec<String> = numbers.iter().chain(&edges).map(u64::to_string).collect();
+    values.extend(["-1", "18446744073709551616"].map(str::to_owned));
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    for scheduler in ["none", "mq-deadline", "kyber", "bfq"] {
+        std::fs::write(path(&Setting::Scheduler), scheduler).unwrap();
+        for (setting, before) in folder.read_all() {
+            // A discard or a size of requests is none of the factors.
+            let skipped = [Setting::Scheduler, Setting::MaxSectorsKb, Setting::Rotational];
+            if skipped.contains(&setting) {
+                continue;
+            }
+            for value in &values {
+                let said = folder.check(&setting, value, Some(scheduler));
+                let wrote = std::fs::write(path(&setting), value).is_ok();
+                let kept = wrote.then(|| folder.read(&setting).unwrap());
+                let right = match (&said, &kept) {
+                    (Ok(said), kept) => kept.as_ref() == Some(said),
+                    (Err(_), None) => true,
+                    // A negative number has no meaning, and writes_starved takes it.
+                    (Err(_), Some(kept)) => kept != value || value.starts_with('-'),
+                };
+                asked += 1;
+                if !right {
+                    wrong.push(format!("{scheduler}: {setting} {value}: {said:?}, kept {kept:?}"));
+                }
+                std::fs::write(path(&setting), &before).unwrap();
+            }
+        }
+    }
+    assert!(asked > 300, "{asked}");
+    assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -221,7 +221,8 @@ pub fn refuse_on(folder: &QueueFolder, cell: &Cell) -> Option<Refusal> {
         };
         let setting = setting(factor)?;
         match folder.check(&setting, value, under) {
-            Ok(taken) if taken != *value && *factor == Factor::NrRequests => {
+            // `deadline` is mq-deadline's other name.
+            Ok(taken) if taken != *value && *factor != Factor::Scheduler => {
                 Some(Refusal::KernelRounds { value: value.clone(), taken })
             }
             Ok(_) => None,
