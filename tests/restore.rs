@@ -2,6 +2,7 @@
 
 use crate::machine::{Place, has_loop_devices, kills, moment};
 use std::{
+    path::{Path, PathBuf},
     process::Stdio,
     time::{Duration, Instant},
 };
@@ -143,4 +144,86 @@ fn write_back_throttling_stays_automatic_where_nobody_names_it() {
     let text = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("counted as set by hand"), "{text}");
     assert!(changes.finish().unwrap().is_complete());
+}
+
+/// Of how many comparisons: five, or what SPINDLE_COMPARISONS says.
+fn comparisons() -> u32 {
+    std::env::var("SPINDLE_COMPARISONS").map_or(5, |it| it.parse().unwrap())
+}
+
+/// Every file of a queue that can be read, and of its scheduler.
+fn whole_queue(queue: &Path) -> Vec<(String, String)> {
+    let files = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let all = files(queue.to_owned()).chain(files(queue.join("iosched")));
+    let read = |entry: std::fs::DirEntry| {
+        let value = std::fs::read_to_string(entry.path()).ok()?;
+        let name = entry.path().strip_prefix(queue).unwrap().display().to_string();
+        Some((name, value.trim().to_owned()))
+    };
+    let mut all: Vec<(String, String)> = all.filter_map(read).collect();
+    all.sort();
+    all
+}
+
+/// Random settings are compared on a device with random settings: all of its queue is as before, and what the kernel hides
+/// is, too, or `plan` has said so.
+#[test]
+fn after_random_comparisons_a_device_is_as_before() {
+    if !has_loop_devices() {
+        return;
+    }
+    let place = Place::new();
+    let file = place.path().join("disk");
+    std::fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    let state = place.path().join("devices");
+    let mut stream = random::Stream::new(11, "comparisons");
+    let mut announced = 0;
+    for number in 0..comparisons() {
+        let mut changes = host::Changes::begin_in(&host::Host::here(), &state, "test").unwrap();
+        // Of its own number: what its last user did to it is not there.
+        let added = host::LoopOptions { added: true, ..host::LoopOptions::default() };
+        let device = changes.attach(&file, added).unwrap();
+        let name = device.node.file_name().unwrap().to_string_lossy().into_owned();
+        let queue = Path::new("/sys/block").join(name).join("queue");
+        let set = |name: &str, value: &str| std::fs::write(queue.join(name), value).unwrap();
+        let mut one = |of: &[&'static str]| of[stream.below(of.len() as u64) as usize];
+        set("scheduler", one(&["none", "mq-deadline", "kyber", "bfq"]));
+        set("nr_requests", one(&["4", "64", "77", "128"]));
+        set("nomerges", one(&["0", "1", "2"]));
+        let by_user = one(&["yes", "no"]) == "yes";
+        if by_user {
+            set("wbt_lat_usec", one(&["0", "12345"]));
+        }
+        set("read_ahead_kb", one(&["0", "64", "4096"]));
+        let factors = [
+            ("--schedulers", one(&["", "all", "bfq,none", "mq-deadline,kyber"])),
+            ("--queues", one(&["", "4,128", "32"])),
+            ("--read-ahead", one(&["", "0,512"])),
+            ("--nomerges", one(&["", "0,2"])),
+            ("--tunable", one(&["", "bfq.slice_idle=0,4", "mq-deadline.read_expire=4,100"])),
+            ("--wbt", one(&["", "", "0", "2000", "0,75000"])),
+            // At least one is compared.
+            ("--sync", "none,dsync"),
+        ];
+        let named = factors.iter().filter(|(_, value)| !value.is_empty());
+        let named: Vec<&str> = named.flat_map(|(name, value)| [*name, *value]).collect();
+        let (node, data) = (device.node.to_str().unwrap(), file.to_str().unwrap());
+        let times = ["--size", "1M", "--rounds", "1", "--measure", "20ms", "--warmup", "0s"];
+        let target = [&[node, "--confirm", data, "--engine", "null"], &times[..]].concat();
+        let planned = place.run(&[&["plan"], &target[..], &named].concat()).expect(0);
+        let said = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let before = whole_queue(&queue);
+        place.run(&[&["compare"], &target[..], &named, &["--quiet"]].concat()).expect(0);
+        assert_eq!(whole_queue(&queue), before, "comparison {number}: {named:?}");
+        // bfq switches throttling off by itself, unless somebody has written it.
+        let is_automatic = ["bfq", "none"].map(|scheduler| {
+            set("scheduler", scheduler);
+            std::fs::read_to_string(queue.join("wbt_lat_usec")).unwrap().trim() == "0"
+        }) == [true, false];
+        let is_said = said.contains("counted as set by hand");
+        announced += u32::from(!by_user && !is_automatic);
+        assert!(by_user || is_automatic || is_said, "comparison {number}: {named:?}: {said}");
+        assert!(changes.finish().unwrap().is_complete());
+    }
+    println!("{} comparisons, {announced} left what plan had announced", comparisons());
 }

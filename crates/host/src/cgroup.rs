@@ -5,7 +5,7 @@
 //! (buffers, heaps): choose it as the cache wanted plus what the load itself needs. Pages that others
 //! had cached already stay free of charge, so a file's pages are dropped before it is measured.
 
-use crate::{Changes, Error, Host, Made, Result, error::io_error, mounts::mounts};
+use crate::{Changes, DeviceNumber, Error, Host, Made, Result, error::io_error, mounts::mounts};
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -178,6 +178,9 @@ pub(crate) fn own_group(host: &Host, controller: &str) -> Option<PathBuf> {
     Some(own_folder(host, &v2.point, &v2.root, ""))
 }
 
+/// Where iocost is switched on for a device.
+pub(crate) const IO_COST: &str = "io.cost.qos";
+
 /// Limits that others put on us and that an experiment would measure in place of the device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupLimits {
@@ -185,8 +188,26 @@ pub struct GroupLimits {
     pub memory: Option<Bytes>,
     /// Processor time: µs in each period, and the period.
     pub cpu_us: Option<(u64, u64)>,
-    /// I/O, as the kernel writes it: `254:0 riops=100 wbps=max`.
+    /// I/O, as the kernel writes it, behind the file: `io.max: 254:0 riops=100 wbps=max`.
     pub io: Vec<String>,
+}
+
+/// Whether a line of a limit is about one of these devices. One that names no device is about all.
+pub(crate) fn is_about(line: &str, devices: &[DeviceNumber]) -> bool {
+    let values = line.split_once(": ").map_or(line, |(_, values)| values);
+    let named = values.split_whitespace().next().and_then(|word| word.parse().ok());
+    named.is_none_or(|number| devices.contains(&number))
+}
+
+/// What a limit of bytes a second so low means: a unit that the kernel did not read. It takes `rbps=10MB` without an error
+/// as ten bytes a second (seen on Linux 7.2).
+pub(crate) fn without_a_unit(line: &str) -> Option<u64> {
+    let least = |word: &str| {
+        let (name, value) = word.split_once('=')?;
+        let value: u64 = value.parse().ok()?;
+        (matches!(name, "rbps" | "wbps") && value < 4096).then_some(value)
+    };
+    line.split_whitespace().find_map(least)
 }
 
 impl GroupLimits {
@@ -226,6 +247,10 @@ impl GroupLimits {
                 let lines = text.lines().filter(|line| !line.is_empty());
                 limits.io.extend(lines.map(|line| format!("{file}: {line}")));
             }
+            // The root's alone: iocost paces all groups' requests on a device.
+            let text = crate::tree::text(folder.join(IO_COST)).unwrap_or_default();
+            let enabled = text.lines().filter(|line| line.contains("enable=1"));
+            limits.io.extend(enabled.map(|line| format!("{IO_COST}: {line}")));
         }
         limits.io.sort();
         limits.io.dedup();
@@ -240,4 +265,37 @@ fn ancestors(host: &Host, controller: &str) -> Vec<PathBuf> {
     };
     let top = host.path("/sys/fs/cgroup");
     own.ancestors().take_while(|folder| folder.starts_with(&top)).map(Path::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_groups_above_and_of_the_devices_that_they_name() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        write("proc/self/cgroup", "0::/system.slice/db.service\n");
+        let group = "sys/fs/cgroup/system.slice/db.service";
+        write(&format!("{group}/io.max"), "254:16 rbps=10 wbps=max riops=max wiops=max\n");
+        write("sys/fs/cgroup/io.cost.qos", "8:0 enable=1 ctrl=auto\n8:16 enable=0 ctrl=auto\n");
+        let limits = GroupLimits::read(&Host::at(root.path()));
+        let lines = [
+            "io.cost.qos: 8:0 enable=1 ctrl=auto",
+            "io.max: 254:16 rbps=10 wbps=max riops=max wiops=max",
+        ];
+        assert_eq!(limits.io, lines);
+        let [sda, vdb] = ["8:0", "254:16"].map(|number| number.parse().unwrap());
+        assert!(is_about(lines[0], &[sda]) && !is_about(lines[0], &[vdb]));
+        assert!(is_about(lines[1], &[sda, vdb]) && !is_about(lines[1], &[sda]));
+        assert!(is_about("io.weight: default 100", &[sda]));
+        assert_eq!(without_a_unit(lines[1]), Some(10));
+        assert_eq!(without_a_unit("io.max: 254:16 rbps=10485760 wbps=max"), None);
+        assert_eq!(without_a_unit("io.max: 254:16 riops=10"), None);
+    }
 }

@@ -38,6 +38,7 @@ mod kept;
 mod kernel_log;
 mod lasting;
 mod lasting_file;
+mod loadable;
 mod loop_device;
 mod loop_ioctl;
 mod machine;
@@ -118,6 +119,7 @@ pub use journal::{
 pub use kernel_log::kernel_said;
 pub use lasting::{RULES_FOLDER, RuleComplaint, rule_path, verify_rule};
 pub use lasting_file::is_as_written;
+pub use loadable::loadable_schedulers;
 pub use loop_device::{LoopDevice, LoopOptions};
 pub use machine::{DirtyLimits, Machine};
 pub use made::{Made, process_began};

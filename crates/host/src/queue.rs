@@ -37,8 +37,11 @@ pub struct Queue {
     pub nr_requests_ceiling: Option<Ceiling>,
     /// Hardware queues.
     pub hardware_queues: u32,
-    /// Requests that one hardware queue takes at once (its tags).
+    /// Requests of ours that one hardware queue takes at once: its tags without those that the driver keeps for itself.
     pub hardware_tags: Option<u32>,
+    /// How many of them the device itself is given at once, where that is fewer (SCSI's `device/queue_depth`).
+    #[serde(default)]
+    pub device_queue_depth: Option<u32>,
     /// Target of write-back throttling in microseconds, 0 when off.
     pub wbt_lat_usec: Option<i64>,
     /// Read-ahead of buffered reads, in KiB.
@@ -126,7 +129,9 @@ impl Queue {
         }
         let hardware = disk_folder.join("mq");
         let hardware_queues = names(&hardware).len() as u32;
-        let hardware_tags = number(hardware.join("0/nr_tags"));
+        let reserved: u32 = number(hardware.join("0/nr_reserved_tags")).unwrap_or(0);
+        let hardware_tags =
+            number(hardware.join("0/nr_tags")).map(|tags: u32| tags.saturating_sub(reserved));
         // A device that passes its requests on has no such file or one that says `none` alone. Before
         // Linux 5.0 a device may have a single queue, and no folder `mq`: its list is longer.
         let scheduler = text(folder.join("scheduler"))
@@ -145,6 +150,7 @@ impl Queue {
             async_depth: number(folder.join("async_depth")),
             hardware_queues,
             hardware_tags,
+            device_queue_depth: number(disk_folder.join("device/queue_depth")),
             wbt_lat_usec: number(folder.join("wbt_lat_usec")),
             read_ahead_kb: number(folder.join("read_ahead_kb")),
             rotational: flag("rotational"),

@@ -7,6 +7,7 @@ use crate::{
     DeviceNumber, Error, Host, Queue, Refusal, Result, SchedulerChoice, Setting,
     error::io_error,
     kept::kept,
+    loadable::loadable_schedulers,
     queue::{NR_REQUESTS_MIN, ceiling, tunables},
     refusal::meant,
     setting::ASYNC_DEPTH,
@@ -128,7 +129,7 @@ impl QueueFolder {
             return Ok(asked.to_owned());
         }
         let name = resolve_alias(asked);
-        if offered(name) {
+        if offered(name) || loadable_schedulers(&Host::here()).iter().any(|it| it.name() == name) {
             return Ok(name.to_owned());
         }
         let known: Option<SchedulerKind> = name.parse().ok();
@@ -351,15 +352,7 @@ fn kernel_version() -> Option<KernelVersion> {
     rustix::system::uname().release().to_string_lossy().parse().ok()
 }
 
-/// A scheduler that this kernel has as a module that is not loaded.
+/// A scheduler that this kernel has not.
 fn module_hint(scheduler: SchedulerKind) -> Option<String> {
-    let module = scheduler.spec().module?;
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let folder = PathBuf::from("/lib/modules").join(release).join("kernel/block");
-    let there = crate::tree::names(folder).iter().any(|name| name.starts_with(module));
-    Some(if there {
-        format!("; load it with: sudo modprobe {module}")
-    } else {
-        "; this kernel was built without it".to_owned()
-    })
+    scheduler.spec().module.map(|_| "; this kernel was built without it".to_owned())
 }

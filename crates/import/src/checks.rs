@@ -87,7 +87,10 @@ pub(crate) fn latencies(output: &mut Output, lines: &[Line<'_>], rounding: f64) 
         if let (Some(mean), Some(max)) = (&mean, &max) {
             order("the mean latency is above the longest (ms)", mean, max);
         }
-        for pair in percentiles.windows(2) {
+        let falls = |pair: &&[(u32, ImportedFigure)]| {
+            pair[0].1.value > pair[1].1.value * 1.05 + 2.0 * rounding
+        };
+        if let Some(pair) = percentiles.windows(2).find(falls) {
             order("a percentile is above a higher one (ms)", &pair[0].1, &pair[1].1);
         }
         let highest = percentiles.last();
@@ -95,17 +98,24 @@ pub(crate) fn latencies(output: &mut Output, lines: &[Line<'_>], rounding: f64) 
             order("a percentile is above the longest latency (ms)", highest, max);
         }
         let Some(mean) = mean else { continue };
-        for (milli, percentile) in &percentiles {
-            // What is not below a percentile is at least as long as it.
-            let above = 1.0 - f64::from(*milli) / 100_000.0;
-            let mut lowest = percentile.clone();
-            lowest.value *= above;
-            order("the mean latency is below what a percentile allows (ms)", &lowest, &mean);
-            // What is not above it is at most as long.
-            let Some(max) = &max else { continue };
-            let mut bound = percentile.clone();
-            bound.value = (1.0 - above) * percentile.value + above * max.value;
-            order("the mean latency is above what a percentile allows (ms)", &mean, &bound);
+        // What is not below a percentile is at least as long as it, and what is not above it at most as long. The one
+        // that bounds the mean most speaks for all.
+        let share_above = |milli: u32| 1.0 - f64::from(milli) / 100_000.0;
+        let least = percentiles.iter().map(|(milli, percentile)| {
+            let value = share_above(*milli) * percentile.value;
+            ImportedFigure { value, ..percentile.clone() }
+        });
+        if let Some(least) = least.max_by(|a, b| a.value.total_cmp(&b.value)) {
+            order("the mean latency is below what a percentile allows (ms)", &least, &mean);
+        }
+        let Some(max) = &max else { continue };
+        let most = percentiles.iter().map(|(milli, percentile)| {
+            let above = share_above(*milli);
+            let value = (1.0 - above) * percentile.value + above * max.value;
+            ImportedFigure { value, ..percentile.clone() }
+        });
+        if let Some(most) = most.min_by(|a, b| a.value.total_cmp(&b.value)) {
+            order("the mean latency is above what a percentile allows (ms)", &mean, &most);
         }
     }
 }
@@ -328,10 +338,47 @@ pub(crate) fn latency_sum(output: &mut Output, lines: &[Line<'_>], subject: &str
     if let (Some(total), Some(submission), Some(completion)) =
         (mean(format!("{subject} lat")), mean(format!("{subject} slat")), mean(subject.to_owned()))
     {
+        // What completes cannot take longer than the whole.
+        if completion.value > 1.5 * total.value + 1e3 {
+            let what = format!("completion latency of {subject}s");
+            let at = quoted(lines, completion.line);
+            output.doubts.push(Doubt::Impossible { what, at });
+            let whole = format!("{subject} lat");
+            output.figures.retain(|it| it.subject != subject || !it.quantity.is_latency());
+            let totals: Vec<ImportedFigure> = output
+                .figures
+                .iter()
+                .filter(|it| it.subject == whole && it.quantity.is_latency())
+                .map(|it| ImportedFigure { subject: subject.to_owned(), ..it.clone() })
+                .collect();
+            output.figures.extend(totals);
+            return;
+        }
         let micros = |value: f64| value / 1e3;
         let stated = ImportedFigure { value: micros(total.value), ..total };
         let computed = (micros(submission.value + completion.value), completion.line);
         let what = format!("mean latency of {subject}s (µs)");
         expect(output, lines, &what, &stated, computed, 1.0);
+    }
+}
+
+/// Where fio's histogram ends, in ns: the middle of its last bucket, which is 2²⁷ ns wide and ends at 2³⁴ ns; in 2.x
+/// 2¹⁷ µs and 2²⁴ µs.
+const ENDS_OF_FIO: [f64; 2] = [17_112_760_320.0, 16_711_680_000.0];
+
+/// Percentiles of fio that are the end of its histogram, and no figures, are left out.
+pub(crate) fn capped(output: &mut Output, subject: &str) {
+    let max = output.value(subject, Quantity::LatencyMax);
+    let end_of = |figure: &ImportedFigure| {
+        let is_end = |end: &&f64| {
+            // The last digit of milliseconds.
+            (figure.value - **end).abs() < 1e6 && max.is_none_or(|max| max > **end + 1e6)
+        };
+        let is_of = figure.subject == subject && matches!(figure.quantity, Quantity::Percentile(_));
+        ENDS_OF_FIO.iter().find(is_end).filter(|_| is_of)
+    };
+    if let Some(end) = output.figures.iter().find_map(end_of) {
+        output.doubts.push(Doubt::CappedLatency { at: Nanos(*end as u64) });
+        output.figures.retain(|figure| end_of(figure).is_none());
     }
 }

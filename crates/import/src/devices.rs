@@ -2,7 +2,7 @@
 
 use crate::{DeviceReport, formats::iostat_doubts, line::Line};
 use record::{CounterSample, Doubt, RateUnit};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a part's reports say of the device that was busiest.
 pub(crate) struct Devices<'a> {
@@ -22,6 +22,11 @@ impl<'a> Devices<'a> {
         let samples: Vec<&DeviceReport> = of_device().filter(|it| !it.since_boot).collect();
         let counted = if samples.is_empty() { of_device().collect() } else { samples };
         Devices { doubts: doubts_of(reports, &device, lines), counted, device }
+    }
+
+    /// How many devices the reports have.
+    pub fn count(reports: &[DeviceReport]) -> usize {
+        reports.iter().map(|report| report.device.as_str()).collect::<BTreeSet<_>>().len()
     }
 
     /// Its counters, by the catalogue's names; none since boot.
@@ -46,7 +51,15 @@ impl<'a> Devices<'a> {
 fn doubts_of(reports: &[DeviceReport], device: &str, lines: &[Line<'_>]) -> Vec<Doubt> {
     let mut all: Vec<Doubt> = Vec::new();
     for report in reports.iter().filter(|report| report.device == device) {
-        for doubt in iostat_doubts(report, lines) {
+        let cut = [("r/s", "w/s", "writes"), ("w/s", "r/s", "reads")].into_iter().find(
+            |(there, missing, _)| {
+                report.column(there).is_some() && report.column(missing).is_none()
+            },
+        );
+        let missing = cut.map(|(_, _, what)| Doubt::Incomplete {
+            missing: format!("the column of {what} a second"),
+        });
+        for doubt in missing.into_iter().chain(iostat_doubts(report, lines)) {
             let same = |it: &Doubt| std::mem::discriminant(it) == std::mem::discriminant(&doubt);
             if !all.iter().any(same) {
                 all.push(doubt);
@@ -68,8 +81,12 @@ fn busiest(reports: &[DeviceReport]) -> String {
 }
 
 fn rate_of(report: &DeviceReport) -> Option<(f64, RateUnit)> {
-    let iops = report.column("r/s").and_then(|reads| Some(reads + report.column("w/s")?));
-    if let Some(iops) = iops.or(report.column("tps")) {
+    let iops = match (report.column("r/s"), report.column("w/s")) {
+        // Columns may be cut out: reads alone, or writes.
+        (None, None) => report.column("tps"),
+        (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
+    };
+    if let Some(iops) = iops {
         return Some((iops, RateUnit::Iops));
     }
     let blocks = report.column("bi")? + report.column("bo")?;

@@ -35,11 +35,13 @@ pub enum ImportError {
     /// No output of a known program is in any of them.
     #[error(
         "{file}: no output that is known: expected what sysbench, fio, pgbench, go-tpc, tpcc-mysql, HammerDB, \
-         iostat -x or vmstat print (spindle explain imports)"
+         iostat -x, sar -d or vmstat print{seen} (spindle explain importing)"
     )]
     NothingKnown {
         /// The first of the files.
         file: String,
+        /// What it looks like, and what to give instead: behind a semicolon.
+        seen: String,
     },
     /// There is context (variables) and no figures.
     #[error("{file}: there are {what} in it, but no figures of a run")]

@@ -17,12 +17,14 @@ mod json;
 mod line;
 mod output;
 mod proposal;
+mod quoting;
 mod run;
 mod settings;
 mod source;
 mod table;
 mod text;
 mod transcript;
+mod unknown;
 
 pub use error::{DecodeError, ImportError};
 pub use format::Format;

@@ -1,7 +1,7 @@
 //! What a format's reader gives.
 
 use crate::Format;
-use record::{Doubt, ImportedFigure, ImportedRate, Quantity, Quoted};
+use record::{Doubt, ImportedFigure, ImportedRate, Quantity, Quoted, RateUnit};
 use workload::Pattern;
 
 /// A part of a text that a program printed.
@@ -109,6 +109,18 @@ impl Output {
                 line,
             });
         }
+    }
+
+    /// Takes the mean of the transactions a second of samples, where the program's own total is missing.
+    pub(crate) fn rate_of_samples(&mut self, line: u64, left_out: u64) {
+        let samples = self.samples.len() as u64;
+        if samples == 0 || self.rate.is_some() {
+            return;
+        }
+        let value = self.samples.iter().map(|(_, rate)| rate).sum::<f64>() / samples as f64;
+        let unit = RateUnit::TransactionsPerSecond;
+        self.rate = Some(ImportedRate { value, unit, line });
+        self.doubts.push(Doubt::MeanOfSamples { samples, left_out });
     }
 
     /// A figure, if it was printed.

@@ -6,7 +6,7 @@ use crate::{
     devices::Devices,
     line::Line,
     table::{self, Known},
-    transcript,
+    transcript, unknown,
 };
 use plan::{Cell, Factor, Level, Plan, Role, TRIAL_OVERHEAD, Timing};
 use record::{
@@ -42,6 +42,7 @@ pub fn import(
     let mut found = Vec::new();
     let mut environment = environment(sources, version);
     let mut context = None;
+    let mut seen = String::new();
     for (place, source) in sources.iter().enumerate() {
         let text = decode(source.bytes).map_err(|cause: DecodeError| ImportError::Decode {
             file: source.file.clone(),
@@ -57,13 +58,16 @@ pub fn import(
         for (cell, doubt) in table::misprints(&transcript.prose, &transcript.lines, &known) {
             here[cell].imported.doubts.push(doubt);
         }
+        if here.is_empty() && seen.is_empty() {
+            seen = unknown::seen(&transcript.lines);
+        }
         found.append(&mut here);
     }
     if found.is_empty() {
         let file = sources.first().map(|source| source.file.clone()).unwrap_or_default();
         return Err(match context {
             Some(what) => ImportError::ContextAlone { file, what },
-            None => ImportError::NothingKnown { file },
+            None => ImportError::NothingKnown { file, seen },
         });
     }
     if found.len() > MAX_RUNS {
@@ -253,7 +257,10 @@ fn device_trial(
     let mut levels = asked::settings(source, part);
     let what = match devices.device.as_str() {
         "" => part.piece.tool.clone(),
-        device => format!("{} {device}", part.piece.tool),
+        device => match Devices::count(reports) {
+            1 => format!("{} {device}", part.piece.tool),
+            all => format!("{} {device} (busiest of {all})", part.piece.tool),
+        },
     };
     if let Ok(level) = Factor::Benchmark.level(&what) {
         levels.insert(Factor::Benchmark, level);

@@ -3,6 +3,7 @@
 use crate::{
     Format, Piece, PieceKind, Text,
     line::Line,
+    quoting::unquoted,
     settings::{Command, Settings, command},
 };
 
@@ -163,22 +164,4 @@ fn runs(command: &Command, format: Format) -> bool {
             command.runs(&format.to_string())
         }
     }
-}
-
-/// Lines without what mail, Markdown and forums put before a quoted text. A continuation line of a shell
-/// begins with the same mark, and is left as it is: a command is read as a whole.
-fn unquoted(text: &Text) -> Vec<Line<'_>> {
-    text.lines
-        .iter()
-        .enumerate()
-        .map(|(place, line)| {
-            let rest = line.trim_start();
-            let quoted = rest.strip_prefix("> ").filter(|rest| {
-                let rest = rest.trim_start();
-                !rest.starts_with("--") && Format::ALL.iter().any(|format| format.begins(rest))
-                    || rest.contains(':')
-            });
-            Line { number: place as u64 + 1, text: quoted.unwrap_or(line) }
-        })
-        .collect()
 }

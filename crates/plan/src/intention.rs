@@ -98,6 +98,11 @@ pub enum Intention {
         /// The devices; none for the loop device that will be attached.
         devices: Vec<String>,
     },
+    /// The kernel loads modules of schedulers, and keeps them.
+    LoadSchedulers {
+        /// The schedulers.
+        schedulers: Vec<String>,
+    },
     /// Write-back throttling of devices that outlive the run counts as set by hand afterwards.
     ThrottlingByHand {
         /// The devices.

@@ -118,6 +118,21 @@ pub enum Quantity {
     Column(String),
 }
 
+impl Quantity {
+    /// Whether it is about how long operations took.
+    pub fn is_latency(&self) -> bool {
+        matches!(
+            self,
+            Quantity::LatencyMin
+                | Quantity::LatencyMean
+                | Quantity::LatencyDeviation
+                | Quantity::LatencyMax
+                | Quantity::LatencySum
+                | Quantity::Percentile(_)
+        )
+    }
+}
+
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = match self {
@@ -378,6 +393,13 @@ pub enum Doubt {
         count: u64,
         /// Where it is said.
         at: Quoted,
+    },
+    /// The program's own totals are missing, and the rate is the mean of its interval lines.
+    MeanOfSamples {
+        /// How many.
+        samples: u64,
+        /// Lines that are left out: clients had begun to end.
+        left_out: u64,
     },
     /// The output ends before its figures are complete.
     Incomplete {

@@ -219,6 +219,9 @@ fn settings(page: &mut Page, queue: &Queue, filesystem_read_ahead: Option<u32>) 
     }
     let tags = queue.hardware_tags.map_or("? tags".to_owned(), |tags| format!("{tags} tags each"));
     page.item("hardware queues", &format!("{}, {tags}", queue.hardware_queues));
+    if let Some(depth) = queue.device_queue_depth {
+        page.item("device/queue_depth", &format!("{depth} (what the device is given at once)"));
+    }
     let mut number = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             page.item(name, &value);

@@ -1,6 +1,8 @@
 //! Traps of the host around the target.
 
-use crate::{Inspection, OtherLoad, Owner, OwnerKind, TargetKind, Trap};
+use crate::{
+    DeviceNumber, Inspection, OtherLoad, Owner, OwnerKind, TargetKind, Trap, cgroup::is_about,
+};
 
 pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Trap> {
     let first = inspection.pending.first()?;
@@ -48,8 +50,11 @@ pub(super) fn limits(inspection: &Inspection) -> Option<Trap> {
     let limits = &inspection.limits;
     let cpus = limits.cpu_us.map(|(quota, period)| quota as f64 / period.max(1) as f64);
     let memory = limits.memory.filter(|limit| *limit < inspection.machine.memory);
-    (cpus.is_some() || memory.is_some() || !limits.io.is_empty()).then_some(())?;
-    Some(Trap::GroupLimit { cpus, memory, io: limits.io.clone() })
+    let devices: Vec<DeviceNumber> = inspection.chain.devices().map(|it| it.number).collect();
+    let io: Vec<String> =
+        limits.io.iter().filter(|line| is_about(line, &devices)).cloned().collect();
+    (cpus.is_some() || memory.is_some() || !io.is_empty()).then_some(())?;
+    Some(Trap::GroupLimit { cpus, memory, io })
 }
 
 pub(super) fn no_pressure(inspection: &Inspection) -> Option<Trap> {

@@ -1,6 +1,7 @@
 //! The words of traps: everything that is said of them, in one place.
 
 use super::{NotRotating, OtherLoad, Trap, TrapKind};
+use crate::cgroup::{IO_COST, without_a_unit};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Traps as `inspect --json` has them: their words, and the facts that they are made of.
@@ -259,7 +260,7 @@ impl Trap {
             Trap::GroupLimit { cpus, memory, io } => {
                 let cpus = cpus.map(|cpus| format!("CPU {cpus:.2} processors"));
                 let memory = memory.map(|memory| format!("memory {memory}"));
-                let io = io.iter().map(|line| format!("I/O {line}"));
+                let io = io.iter().map(|line| limit_line(line));
                 let limits: Vec<String> = cpus.into_iter().chain(memory).chain(io).collect();
                 format!("limits on our control group: {}", limits.join("; "))
             }
@@ -416,4 +417,17 @@ impl Trap {
             }
         }
     }
+}
+
+/// A line of an I/O limit, and what it means where that is easily missed.
+fn limit_line(line: &str) -> String {
+    let beside = match without_a_unit(line) {
+        _ if line.starts_with(IO_COST) => {
+            " (iocost paces the requests of all groups, and switches write-back throttling off)"
+                .to_owned()
+        }
+        Some(bytes) => format!(" ({bytes} bytes a second: io.max takes 10MB as 10)"),
+        None => String::new(),
+    };
+    format!("I/O {line}{beside}")
 }

@@ -87,6 +87,17 @@ fn names(chain: &Chain) -> Vec<(u32, String)> {
 }
 
 #[test]
+fn tags_are_those_that_are_ours_and_a_scsi_device_takes_fewer_at_once() {
+    let made = Made::new();
+    let files = [("mq/0/nr_tags", "193\n"), ("mq/0/nr_reserved_tags", "1\n")];
+    let disk = [&QUEUE[..3], &files, &[("device/queue_depth", "8\n")]].concat();
+    made.device("8:0", "pci0000:00/0000:00:05.0/host0/target0:0:0/0:0:0:0/block/sda", &disk);
+    let chain = made.chain("8:0");
+    let queue = chain.devices().next().unwrap().queue.as_ref().unwrap();
+    assert_eq!((queue.hardware_tags, queue.device_queue_depth), (Some(192), Some(8)));
+}
+
+#[test]
 fn a_volume_on_encryption_on_an_array_of_partitions() {
     let made = Made::new();
     let sata = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block";

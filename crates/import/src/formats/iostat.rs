@@ -1,4 +1,4 @@
-//! iostat of sysstat 9 to 12: text and JSON. Columns are known by their headings, never by their places.
+//! iostat and `sar -d` of sysstat 9 to 12: text and JSON. Columns are known by their headings, never by their places.
 
 use super::{Format, Line, Reading, quoted};
 use crate::{
@@ -25,12 +25,61 @@ fn is_json(line: &str) -> bool {
 }
 
 /// The headings of a table of devices.
-fn heading(line: &str) -> Option<Vec<&str>> {
-    let mut words = line.split_whitespace();
-    let first = words.next()?.trim_end_matches(':');
-    let columns: Vec<&str> = words.collect();
-    let known = |name: &&str| matches!(*name, "tps" | "r/s" | "%util" | "rrqm/s" | "kB_read/s");
-    (first == "Device" && columns.iter().any(known)).then_some(columns)
+struct Heading<'a> {
+    columns: Vec<&'a str>,
+    place: Place,
+    /// How far the line is indented: a group's name is by one more.
+    indent: usize,
+}
+
+/// Where a row names its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    #[default]
+    First,
+    /// `--human` and `--pretty`.
+    Last,
+    /// Behind sar's time, of so many words.
+    AfterTime(usize),
+}
+
+fn heading(line: &str) -> Option<Heading<'_>> {
+    let mut columns: Vec<&str> = line.split_whitespace().collect();
+    let indent = indent(line);
+    let known = |name: &&str| {
+        let names = ["tps", "r/s", "w/s", "d/s", "f/s", "%util", "rrqm/s", "kB_read/s"];
+        names.contains(name)
+    };
+    let place = if columns.first()?.trim_end_matches(':') == "Device" {
+        columns.remove(0);
+        Place::First
+    } else if columns.last()?.trim_end_matches(':') == "Device" {
+        columns.pop();
+        Place::Last
+    } else {
+        // `20:16:47 DEV tps …`, `08:16:47 PM DEV tps …`.
+        let time =
+            columns.iter().position(|word| *word == "DEV").filter(|at| (1..=2).contains(at))?;
+        columns.drain(..=time);
+        Place::AfterTime(time)
+    };
+    columns.iter().any(known).then_some(Heading { columns, place, indent })
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// `0.23`, and of --human `47.9%`, and `1.5M` where the column counts kilobytes.
+fn value(text: &str) -> Option<f64> {
+    let text = text.strip_suffix('%').unwrap_or(text);
+    let kilobytes = match text.chars().last()? {
+        'k' => 1.0,
+        'M' => 1024.0,
+        'G' => 1024.0 * 1024.0,
+        _ => return number(text),
+    };
+    Some(number(&text[..text.len() - 1])? * kilobytes)
 }
 
 pub(super) fn read(lines: &[Line<'_>]) -> Reading {
@@ -68,9 +117,14 @@ fn is_time(line: &str) -> bool {
 #[derive(Default)]
 struct Reader {
     columns: Vec<String>,
+    place: Place,
+    indent: usize,
+    /// Headings of the report: one of them again begins the next.
+    seen: Vec<String>,
     reports: Vec<DeviceReport>,
     report: u64,
     began: bool,
+    is_sar: bool,
     has_banner: bool,
     expects_cpu: bool,
     /// A device whose name was too long for its line.
@@ -91,15 +145,21 @@ impl Reader {
             self.columns.clear();
             return true;
         }
-        if let Some(columns) = heading(text) {
+        if let Some(Heading { columns, place, indent }) = heading(text) {
             self.columns = columns.into_iter().map(str::to_owned).collect();
-            self.report += u64::from(self.began);
+            (self.place, self.indent) = (place, indent);
+            self.is_sar = matches!(place, Place::AfterTime(_));
+            // --human prints a report in several tables.
+            if self.columns.iter().any(|name| self.seen.contains(name)) || place == Place::First {
+                self.report += u64::from(self.began);
+                self.seen.clear();
+            }
+            self.seen.extend(self.columns.iter().cloned());
             self.began = true;
             return true;
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        if self.expects_cpu && !words.is_empty() && words.iter().all(|word| number(word).is_some())
-        {
+        if self.expects_cpu && !words.is_empty() && words.iter().all(|word| value(word).is_some()) {
             self.expects_cpu = false;
             return true;
         }
@@ -110,7 +170,18 @@ impl Reader {
         if self.columns.is_empty() || words.is_empty() {
             return false;
         }
+        let words = match (self.place, words) {
+            // sar's means at the end.
+            (Place::AfterTime(_), ["Average:", ..]) => return true,
+            (Place::AfterTime(time), words) => words.get(time..).unwrap_or_default(),
+            (_, words) => words,
+        };
         let (device, values) = match (self.alone.take(), words) {
+            (_, [values @ .., device])
+                if self.place == Place::Last && values.len() == self.columns.len() =>
+            {
+                ((*device).to_owned(), values)
+            }
             (Some(device), values) if values.len() == self.columns.len() => (device, values),
             (_, [device]) if line.text.starts_with(|c: char| !c.is_whitespace()) => {
                 self.alone = Some((*device).to_owned());
@@ -121,17 +192,31 @@ impl Reader {
             }
             _ => return false,
         };
-        let values: Option<Vec<f64>> = values.iter().map(|value| number(value)).collect();
+        let values: Option<Vec<f64>> = values.iter().map(|text| value(text)).collect();
         let Some(values) = values else { return false };
-        let columns = self.columns.iter().cloned().zip(values).collect();
+        // A group (-g) is no device, and its %util is wrong in sysstat: divided by the number of the report, too.
+        if self.place == Place::First && indent(line.text) > self.indent {
+            return true;
+        }
+        let columns: Vec<(String, f64)> = self.columns.iter().cloned().zip(values).collect();
+        let device = device.trim_end_matches(':').to_owned();
+        self.last = line.number;
+        let report = self.report;
+        let before =
+            self.reports.iter_mut().rev().take_while(|it| it.report == report).find(|it| {
+                it.device == device && columns.iter().all(|(name, _)| it.column(name).is_none())
+            });
+        if let Some(before) = before {
+            before.columns.extend(columns);
+            return true;
+        }
         self.reports.push(DeviceReport {
-            device: device.trim_end_matches(':').to_owned(),
+            device,
             line: line.number,
             report: self.report,
             since_boot: false,
             columns,
         });
-        self.last = line.number;
         true
     }
 
@@ -140,19 +225,42 @@ impl Reader {
             return None;
         }
         // Without -y the first report is of the time since boot. A part that was cut out of the middle has no
-        // banner; with one report alone nothing says which it is.
-        if self.has_banner || self.report > 0 {
-            for report in self.reports.iter_mut().filter(|report| report.report == 0) {
-                report.since_boot = self.has_banner;
-            }
+        // banner.
+        if self.has_banner && !self.is_sar {
+            since_boot(&mut self.reports);
         }
         Some(Piece {
             format: Format::Iostat,
-            tool: "iostat".to_owned(),
+            tool: if self.is_sar { "sar -d" } else { "iostat" }.to_owned(),
             first: first.number,
             last: self.last,
             kind: PieceKind::Devices(self.reports),
         })
+    }
+}
+
+/// Whether the first report is of the time since boot. Only a command says -y, but counts show it: those of an interval of
+/// whole seconds are whole numbers, and those since boot divided by the seconds since then are not.
+fn since_boot(reports: &mut [DeviceReport]) {
+    let first = || reports.iter().filter(|report| report.report == 0);
+    let rates: Vec<f64> = first()
+        .flat_map(|report| ["r/s", "w/s", "d/s", "f/s"].map(|name| report.column(name)))
+        .flatten()
+        .filter(|rate| *rate > 0.0)
+        .collect();
+    // The kernel's clock of these counts has hundredths of a second, and the program wakes up to three of them late.
+    let is_interval = [100, 200, 500, 1000].into_iter().any(|interval| {
+        (interval..=interval + 3).any(|hundredths| {
+            let seconds = f64::from(hundredths) / 100.0;
+            let off = |rate: &f64| (rate * seconds - (rate * seconds).round()).abs();
+            let last_digit = 0.005 * seconds + 1e-9;
+            // By chance each is whole with this probability.
+            let chance = (2.0 * last_digit).powi(rates.len() as i32);
+            chance < 1e-3 && rates.iter().all(|rate| off(rate) <= last_digit)
+        })
+    });
+    for report in reports.iter_mut().filter(|report| report.report == 0) {
+        report.since_boot = !is_interval;
     }
 }
 
@@ -167,6 +275,10 @@ fn read_json(lines: &[Line<'_>]) -> Reading {
             for disk in list(statistics.get("disk")) {
                 let Json::Object(members) = disk else { continue };
                 let Some(device) = disk.get("disk_device").and_then(Json::text) else { continue };
+                // A group.
+                if device.starts_with(' ') {
+                    continue;
+                }
                 let columns = members
                     .iter()
                     .filter_map(|(name, value)| {
@@ -191,12 +303,13 @@ fn read_json(lines: &[Line<'_>]) -> Reading {
                     device: device.to_owned(),
                     line,
                     report: report as u64,
-                    since_boot: report == 0,
+                    since_boot: false,
                     columns,
                 });
             }
         }
     }
+    since_boot(&mut reports);
     let (first, last) = (lines[0].number, lines[used - 1].number);
     let pieces = match reports.is_empty() {
         true => Vec::new(),

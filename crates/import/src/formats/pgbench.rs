@@ -183,6 +183,7 @@ impl Reader {
         if output.figure("transactions", &Quantity::LatencyMean).is_some() {
             output.doubts.push(Doubt::NoPercentiles);
         }
+        output.rate_of_samples(lines[0].number, 0);
         if output.rate.is_none() {
             let missing = "the rate of transactions".to_owned();
             output.doubts.push(Doubt::Incomplete { missing });
@@ -192,7 +193,7 @@ impl Reader {
     }
 }
 
-/// Little's law: clients are busy for the mean latency a transaction, so that the mean is at most clients
+/// Little's law, where no transaction failed (the mean is of those that did not): clients are busy for the mean latency a transaction, so that the mean is at most clients
 /// over rate, and near it.
 fn clients_and_latency(output: &mut Output, lines: &[Line<'_>], threads: Option<u64>) {
     let (Some(mean), Some(rate), Some(clients)) = (
@@ -202,7 +203,8 @@ fn clients_and_latency(output: &mut Output, lines: &[Line<'_>], threads: Option<
     ) else {
         return;
     };
-    if rate.value <= 0.0 {
+    let failed = output.value("errors", Quantity::Count).is_some_and(|count| count > 0.0);
+    if rate.value <= 0.0 || failed {
         return;
     }
     let computed = clients as f64 / rate.value * 1e3;

@@ -5,7 +5,7 @@ use crate::{
     Output, Piece, PieceKind, checks,
     text::{bytes, field, number, number_with_unit, whole},
 };
-use record::{Doubt, ImportedRate, Quantity, RateUnit};
+use record::{Doubt, ImportedRate, Quantity, Quoted, RateUnit};
 use units::Nanos;
 use workload::{Order, Pattern};
 
@@ -54,7 +54,9 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
         }
     }
     let lines = &lines[..used];
-    let has_content = !reader.output.figures.is_empty() || reader.output.failure.is_some();
+    let has_content = !reader.output.figures.is_empty()
+        || reader.output.failure.is_some()
+        || !reader.intervals.is_empty();
     let mut pieces = Vec::new();
     if has_content {
         let tool = match &reader.version {
@@ -77,9 +79,21 @@ fn interval(line: &str) -> Option<(f64, &str)> {
     known.then_some((seconds, rest))
 }
 
+/// A line of an interval.
+struct Interval {
+    /// Seconds from the beginning.
+    at: f64,
+    rate: f64,
+    /// Whether the rate is one of transactions.
+    transactions: bool,
+    threads: Option<u64>,
+    line: Quoted,
+}
+
 #[derive(Default)]
 struct Reader {
     output: Output,
+    intervals: Vec<Interval>,
     version: Option<String>,
     section: String,
     seen: Vec<String>,
@@ -117,7 +131,7 @@ impl Reader {
             return true;
         }
         if let Some((seconds, rest)) = interval(text) {
-            return self.sample(seconds, rest);
+            return self.interval(seconds, rest, line);
         }
         if text.starts_with("FATAL:") {
             self.output.failure.get_or_insert_with(|| line.quoted());
@@ -140,15 +154,45 @@ impl Reader {
         self.option(text) || self.old_file(text, line) || self.named(text, line)
     }
 
-    fn sample(&mut self, seconds: f64, rest: &str) -> bool {
+    fn interval(&mut self, at: f64, rest: &str, line: &Line<'_>) -> bool {
         let words: Vec<&str> = rest.split_whitespace().collect();
         let after = |name: &str| {
             let place = words.iter().position(|word| *word == name)?;
-            number(words.get(place + 1)?.trim_end_matches(','))
+            Some(words.get(place + 1)?.trim_end_matches(','))
         };
-        let rate = after("tps:").or_else(|| Some(after("reads:")? + after("writes:")?));
-        self.output.samples.extend(rate.map(|rate| (seconds, rate)));
+        let value = |name: &str| after(name).and_then(number);
+        let transactions = value("tps:");
+        let Some(rate) = transactions.or_else(|| Some(value("reads:")? + value("writes:")?)) else {
+            return true;
+        };
+        let threads = after("thds:").or_else(|| after("threads:")).and_then(whole);
+        let transactions = transactions.is_some();
+        self.intervals.push(Interval { at, rate, transactions, threads, line: line.quoted() });
         true
+    }
+
+    /// The samples that are of the test: before its threads end, and without a counter that went below zero.
+    fn samples(&mut self) {
+        let (sane, wrong): (Vec<Interval>, Vec<Interval>) =
+            std::mem::take(&mut self.intervals).into_iter().partition(|it| it.rate < 1e15);
+        let what = "rate of an interval";
+        self.output.doubts.extend(
+            wrong.into_iter().map(|it| Doubt::Impossible { what: what.to_owned(), at: it.line }),
+        );
+        let most = sane.iter().filter_map(|it| it.threads).max();
+        let first = sane.iter().position(|it| it.threads == most).unwrap_or(0);
+        let ends = sane.iter().skip(first).position(|it| it.threads < most);
+        // Some had nothing more to do within the interval before.
+        let kept = ends.map_or(sane.len(), |ends| (first + ends).saturating_sub(1).max(1));
+        let left_out = (sane.len() - kept) as u64;
+        self.output.samples = sane[..kept].iter().map(|it| (it.at, it.rate)).collect();
+        let of_transactions = sane[..kept].iter().all(|it| it.transactions);
+        if self.output.figures.is_empty() && of_transactions {
+            self.output.conditions.clients = self.output.conditions.clients.or(most);
+            if let Some(first) = sane.first() {
+                self.output.rate_of_samples(first.line.line, left_out);
+            }
+        }
     }
 
     /// What was asked for.
@@ -412,6 +456,7 @@ impl Reader {
     }
 
     fn finish(mut self, lines: &[Line<'_>]) -> Output {
+        self.samples();
         let output = &mut self.output;
         if output.rate.is_none() && self.file_test {
             let rates: Vec<_> = ["read", "write"]
@@ -432,7 +477,11 @@ impl Reader {
                 (false, test) => format!("oltp {}", test.trim()),
             };
         }
-        if output.failure.is_none() && output.figure("events", &Quantity::Count).is_none() {
+        let has_totals = !output.figures.is_empty();
+        if has_totals
+            && output.failure.is_none()
+            && output.figure("events", &Quantity::Count).is_none()
+        {
             let missing = "total number of events".to_owned();
             output.doubts.push(Doubt::Incomplete { missing });
         }

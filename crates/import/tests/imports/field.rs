@@ -475,3 +475,153 @@ fn trims_of_fio() {
     );
     assert!(has(&it, |doubt| matches!(doubt, Doubt::LatenciesOfOne { .. })), "{:?}", it.doubts);
 }
+
+/// Mail marks all lines of a quotation, those without a colon, too; a log writes its clock before each.
+#[test]
+fn quotations_and_logs_are_read_as_what_they_quote() {
+    let Some(text) = field("43-fio-mail-quoted/fio-2.2.10-quoted.txt") else { return };
+    let (_, fio) = output(&text);
+    assert_eq!(fio.rate.unwrap().value, 4999.0);
+    let percentile = |milli| value(&fio, "write", Quantity::Percentile(milli)).map(|ns| ns / 1e3);
+    let wanted = [(50_000, 1.0), (99_000, 96.0), (99_900, 137.0), (99_990, 141.0)];
+    for (milli, micros) in wanted {
+        assert_eq!(percentile(milli), Some(micros), "{milli}");
+    }
+    let text = field("43-fio-mail-quoted/avocado-log.txt").unwrap();
+    let (_, fio) = output(&text);
+    assert_eq!(fio.rate.unwrap().value, 188.0);
+    assert_eq!(value(&fio, "read", Quantity::LatencyMean), Some(2_223_370.0));
+    assert_eq!(fio.conditions.name.as_deref(), Some("seq-readwrite"));
+    let text = field("43-fio-mail-quoted/iostat-quoted.txt").unwrap();
+    let all = parts(&decode(text.as_bytes()).unwrap());
+    let PieceKind::Devices(reports) = &all[0].piece.kind else { panic!("{all:#?}") };
+    let sdb = reports.iter().find(|it| it.device == "sdb").unwrap();
+    let columns = ["r/s", "w/s", "avgqu-sz", "%util"].map(|name| sdb.column(name).unwrap());
+    assert_eq!(columns, [2744.28, 1.63, 9.10, 43.74]);
+}
+
+/// A program that was killed, or still runs, printed intervals alone.
+#[test]
+fn intervals_alone_are_a_run_and_their_mean_is_its_rate() {
+    let Some(text) = field("47-sysbench-intervals-alone/only-intervals.txt") else { return };
+    let (_, sysbench) = output(&text);
+    assert_eq!(sysbench.samples.len(), 5);
+    assert_eq!(sysbench.conditions.clients, Some(100));
+    assert!((sysbench.rate.unwrap().value - 2034.048).abs() < 1e-9);
+    assert!(has(&sysbench, |it| matches!(it, Doubt::MeanOfSamples { samples: 5, left_out: 0 })));
+    let (_, drain) = output(&field("47-sysbench-intervals-alone/drain.txt").unwrap());
+    assert_eq!(drain.conditions.clients, Some(512));
+    assert!((drain.rate.unwrap().value - (100.0 + 200.0 + 200.98) / 3.0).abs() < 1e-9);
+    assert!(has(&drain, |it| matches!(it, Doubt::MeanOfSamples { left_out: 2, .. })));
+    let (_, odd) = output(&field("47-sysbench-intervals-alone/impossible.txt").unwrap());
+    assert_eq!(odd.rate.unwrap().value, 1385.03);
+    assert!(has(&odd, |it| matches!(it, Doubt::Impossible { .. })));
+    let (_, pgbench) = output(&field("49-pgbench-retries/pg15-progress.txt").unwrap());
+    assert_eq!(pgbench.samples.len(), 12);
+    assert!((pgbench.rate.unwrap().value - 363.79).abs() < 0.005);
+    assert!(!has(&pgbench, |it| matches!(it, Doubt::Incomplete { .. })));
+}
+
+/// The mean is of transactions that succeeded, and clients spent time on the others, too.
+#[test]
+fn failed_transactions_contradict_no_mean() {
+    let Some(text) = field("49-pgbench-retries/pg15-serializable.txt") else { return };
+    let (_, pgbench) = output(&text);
+    assert!(!has(&pgbench, |it| matches!(it, Doubt::Contradiction { .. })), "{pgbench:#?}");
+    assert!(has(&pgbench, |it| matches!(it, Doubt::Errors { count: 3683, .. })));
+}
+
+/// fio's histogram ends at 17.1 s: what is printed there is no percentile.
+#[test]
+fn what_a_histogram_could_not_hold_is_left_out() {
+    let Some(text) = field("59-fio-percentiles-capped/fio-3.35.txt") else { return };
+    let (_, fio) = output(&text);
+    assert_eq!(value(&fio, "write", Quantity::Percentile(10_000)), Some(12_550e6));
+    assert_eq!(value(&fio, "write", Quantity::Percentile(20_000)), None);
+    assert_eq!(value(&fio, "write", Quantity::Percentile(99_000)), None);
+    assert!(has(&fio, |it| matches!(it, Doubt::CappedLatency { .. })));
+    let contradictions = fio.doubts.iter().filter(|it| matches!(it, Doubt::Contradiction { .. }));
+    assert_eq!(contradictions.count(), 1, "{:#?}", fio.doubts);
+    // What completes cannot take longer than the whole.
+    let (_, fio) = output(&field("59-fio-percentiles-capped/clat-above-lat.txt").unwrap());
+    assert_eq!(value(&fio, "read", Quantity::LatencyMean), Some(100_460.0));
+    assert_eq!(value(&fio, "read", Quantity::Percentile(99_000)), None);
+    assert!(has(&fio, |it| matches!(it, Doubt::Impossible { .. })));
+}
+
+/// What `iostat -h`, `-g`, cut columns and `sar -d` print.
+#[test]
+fn other_forms_of_device_reports() {
+    let Some(text) = field("68-iostat-groups-human/group.txt") else { return };
+    let devices = |text: &str| {
+        let all = parts(&decode(text.as_bytes()).unwrap());
+        let PieceKind::Devices(reports) = &all[0].piece.kind else { panic!("{all:#?}") };
+        reports.clone()
+    };
+    let mean = |reports: &[import::DeviceReport], device: &str, name: &str| {
+        let of = reports.iter().filter(|it| it.device == device && !it.since_boot);
+        let values: Vec<f64> = of.map(|it| it.column(name).unwrap()).collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    let group = devices(&text);
+    assert!(group.iter().all(|it| it.device.starts_with("loop")), "a group is no device");
+    assert!((mean(&group, "loop3", "%util") - 28.96).abs() < 0.005);
+    assert!(group.iter().all(|it| it.since_boot == (it.report == 0)));
+    let json = devices(&field("68-iostat-groups-human/group.json").unwrap());
+    assert!(json.iter().all(|it| it.device.starts_with("loop")));
+    let human = devices(&field("68-iostat-groups-human/human.txt").unwrap());
+    assert_eq!(human.len(), 6, "four tables are one report");
+    // It was made with -y, and says so by whole numbers.
+    assert!(human.iter().all(|it| !it.since_boot));
+    let first =
+        ["r/s", "w/s", "rkB/s", "%util", "aqu-sz"].map(|name| human[0].column(name).unwrap());
+    assert_eq!(first, [395.05, 397.03, 1536.0, 47.9, 0.52]);
+    let imported = |name: &str| {
+        let run = run(&[("file", &field(name).unwrap())]);
+        let found = imported(&run, 0).clone();
+        (found.rate.unwrap().value, run.plan.cells[0].label(&run.plan.factors), found.doubts)
+    };
+    let (rate, _, doubts) = imported("51-iostat-reads-alone/cut-columns.txt");
+    assert_eq!(rate, 54.0, "nvme5n1 is the busiest");
+    assert!(doubts.iter().any(|it| matches!(it, Doubt::Incomplete { .. })), "{doubts:?}");
+    assert_eq!(imported("51-iostat-reads-alone/d2.txt").0, 1701.5);
+    assert!((imported("51-iostat-reads-alone/h2.txt").0 - 2745.91).abs() < 1e-9);
+    let (rate, ..) = imported("56-outputs-not-known/sar-d-12.6.1.txt");
+    assert_eq!(rate, f64::midpoint(7701.0, 12038.0));
+}
+
+/// Counts of an interval of whole seconds are whole, whether the command is there or not.
+#[test]
+fn a_first_report_is_of_an_interval_where_its_counts_say_so() {
+    for name in ["63-iostat-y-saved/saved.txt", "63-iostat-y-saved/with-command.txt"] {
+        let Some(text) = field(name) else { return };
+        let run = run(&[("file", &text)]);
+        let found = imported(&run, 0);
+        assert_eq!(found.rate.unwrap().value, 15.0, "{name}");
+        assert!(!found.doubts.iter().any(|it| matches!(it, Doubt::SinceBoot { .. })), "{name}");
+    }
+}
+
+/// A part of fio's output is read, and what is known and not read is named.
+#[test]
+fn fragments_are_read_and_other_programs_named() {
+    let Some(text) = field("56-outputs-not-known/fio-two-lines.txt") else { return };
+    let (_, fio) = output(&text);
+    assert_eq!(value(&fio, "read", Quantity::Rate), Some(20_500.0));
+    assert_eq!(value(&fio, "write", Quantity::Rate), Some(6860.0));
+    let (_, fio) = output(&field("56-outputs-not-known/fio-sync-only.txt").unwrap());
+    assert_eq!(fio.rate.unwrap().value, 18.0);
+    let percentile = |milli| value(&fio, "fsync", Quantity::Percentile(milli)).map(|ns| ns / 1e6);
+    assert_eq!([50_000, 99_000, 99_900].map(percentile), [37.0, 169.0, 2022.0].map(Some));
+    for (name, program) in [
+        ("dd.txt", "dd,"),
+        ("pg_test_fsync.txt", "pg_test_fsync"),
+        ("fio-status-only.txt", "the sums at the end of fio's output"),
+    ] {
+        let text = field(&format!("56-outputs-not-known/{name}")).unwrap();
+        let source = import::Source { file: name.to_owned(), bytes: text.as_bytes(), cell: None };
+        let error = import::import(&[source], "t", 0, "0").unwrap_err().to_string();
+        assert!(error.contains(program) && error.contains("line "), "{error}");
+        assert!(error.contains("explain importing"), "{error}");
+    }
+}

@@ -90,7 +90,10 @@ pub(crate) fn doubt(doubt: &Doubt) -> String {
              --status-interval): only the last is taken"
         ),
         Doubt::SinceBoot { at } => {
-            format!("the first report is the mean since boot and no sample; {}", quote(at))
+            format!(
+                "the first report is taken for the mean since boot, as iostat prints it without -y, and is no sample; {}",
+                quote(at)
+            )
         }
         Doubt::Unsteady { low, high } => {
             format!("not steady: samples run from {} to {}", figure(*low), figure(*high))
@@ -127,6 +130,17 @@ pub(crate) fn doubt(doubt: &Doubt) -> String {
         Doubt::Errors { count, at } => {
             let what = if *count == 1 { "operation" } else { "operations" };
             format!("{count} {what} failed; {}", quote(at))
+        }
+        Doubt::MeanOfSamples { samples, left_out } => {
+            let lines = if *samples == 1 { "line" } else { "lines" };
+            let ending = match left_out {
+                0 => String::new(),
+                1 => "; one more is left out, when clients had begun to end".to_owned(),
+                more => format!("; {more} more are left out, when clients had begun to end"),
+            };
+            format!(
+                "the program's own totals are missing: the rate is the mean of {samples} interval {lines}{ending}"
+            )
         }
         Doubt::Incomplete { missing } => {
             format!("{missing} is missing: the output is not complete")

@@ -70,6 +70,14 @@ pub(crate) fn intention(intention: &Intention) -> String {
                 }
             )
         }
+        Intention::LoadSchedulers { schedulers } => format!(
+            "have the kernel load {}, which stay{} loaded until a restart",
+            match schedulers.as_slice() {
+                [one] => format!("the module of {one}"),
+                all => format!("the modules of {}", all.join(" and ")),
+            },
+            if schedulers.len() == 1 { "s" } else { "" }
+        ),
         Intention::ThrottlingByHand { devices } => format!(
             "leave wbt_lat_usec of {} counted as set by hand, whatever its value: bfq then no longer switches \
              write-back throttling off there, until the device is made anew (after a restart)",

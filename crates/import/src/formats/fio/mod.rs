@@ -72,6 +72,7 @@ fn finish(output: &mut Output, lines: &[Line<'_>], rounding: f64) {
         checks::rate_of_bytes(output, lines, subject);
         checks::bandwidth_of_bytes(output, lines, subject);
         checks::latency_sum(output, lines, subject);
+        checks::capped(output, subject);
     }
     checks::latencies(output, lines, rounding);
     checks::percentiles(output);

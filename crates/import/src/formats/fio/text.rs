@@ -9,10 +9,17 @@ use crate::{
 use record::{Doubt, ImportedFigure, Quantity};
 use std::collections::BTreeMap;
 
-/// `name: (g=0): rw=…`, `name: (groupid=0, jobs=1): err= 0: …`, `fio-3.33`.
+/// `name: (g=0): rw=…`, `name: (groupid=0, jobs=1): err= 0: …`, `fio-3.33`; of a fragment a direction's first line.
 pub(super) fn begins(line: &str) -> bool {
     let line = line.trim();
-    version(line).is_some() || line.contains(": (g=") || line.contains(": (groupid=")
+    let is_of_job = line.contains(": (g=") || line.contains(": (groupid=");
+    version(line).is_some() || is_of_job || is_amounts(line)
+}
+
+/// `read: IOPS=20.5k, BW=80.2MiB/s (84.1MB/s)(768MiB/9568msec)`.
+fn is_amounts(line: &str) -> bool {
+    let rest = ["read:", "write:", "trim:"].iter().find_map(|name| line.strip_prefix(name));
+    rest.is_some_and(|rest| rest.contains("IOPS=") && rest.contains("BW="))
 }
 
 fn version(line: &str) -> Option<&str> {
@@ -39,7 +46,8 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
         let text = line.text.trim();
         let is_other = !begins(text) && Format::ALL.iter().any(|format| format.begins(text));
         // After the sums of a run the next job's definition is of the next run.
-        let is_next = reader.sums && (text.contains(": (g=") || version(text).is_some());
+        let is_next = reader.sums && (text.contains(": (g=") || version(text).is_some())
+            || reader.is_fragment && (text.contains(": (g") || version(text).is_some());
         if used > 0 && (is_other || is_next) {
             break;
         }
@@ -66,6 +74,8 @@ struct Reader {
     /// The sums of all jobs have begun.
     sums: bool,
     disks: bool,
+    /// The job's first line is missing.
+    is_fragment: bool,
 }
 
 impl Reader {
@@ -93,6 +103,10 @@ impl Reader {
             self.disk(text, line.number);
         } else if text.starts_with("fio:") && self.jobs.is_empty() {
             // What went wrong before any job: told with the first.
+        } else if self.jobs.is_empty() && is_amounts(text) {
+            self.is_fragment = true;
+            self.jobs.push(Job::of_fragment(line.number));
+            self.of_job(text, line);
         } else if !self.sums && !self.jobs.is_empty() {
             self.of_job(text, line);
         }
@@ -195,6 +209,9 @@ impl Reader {
                 });
                 self.percentile_unit = if seen { None } else { unit_of(name) };
             }
+            // `fsync/fdatasync/sync_file_range:` and its `sync percentiles (msec):`.
+            "fsync/fdatasync/sync_file_range" => "fsync".clone_into(&mut self.subject),
+            _ if name.starts_with("sync percentiles") => self.percentile_unit = unit_of(name),
             _ if name.contains("percentiles") => self.percentile_unit = None,
             _ if rest.contains("min=") && rest.contains("avg=") => {
                 latencies(output, &self.subject, name, rest, at);

@@ -18,6 +18,14 @@ pub(super) struct Job {
     pub last: u64,
 }
 
+impl Job {
+    /// Of a fragment that begins behind the job's first line.
+    pub fn of_fragment(line: u64) -> Job {
+        let (output, bins) = (Output::default(), BTreeMap::new());
+        Job { output, group: (0, 0), bins, first: line, last: line }
+    }
+}
+
 /// Jobs of one group that were asked for the same become one, in the place of the first.
 pub(super) fn together(jobs: Vec<Job>) -> Vec<Job> {
     let mut runs: Vec<Vec<Job>> = Vec::new();

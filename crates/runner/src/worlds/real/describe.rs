@@ -83,6 +83,15 @@ pub fn intentions_beside_scratch(target: &RealTarget, plan: &Plan) -> Vec<Intent
         && schedulers.contains(SchedulerKind::Bfq.name())
         && !names_throttling
         && write_back(target, plan).is_some();
+    let loadable = host::loadable_schedulers(&target.host);
+    let loaded: Vec<String> = loadable
+        .iter()
+        .map(|kind| kind.name().to_owned())
+        .filter(|name| schedulers.contains(name.as_str()))
+        .collect();
+    if !loaded.is_empty() {
+        all.push(Intention::LoadSchedulers { schedulers: loaded });
+    }
     if !factors.is_empty() {
         let of_target =
             || target.chain.varied_devices().map(|it| it.name.clone()).collect::<Vec<_>>();

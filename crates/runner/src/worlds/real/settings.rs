@@ -2,7 +2,7 @@
 
 use super::RealTarget;
 use crate::WorldError;
-use host::{ASYNC_DEPTH, BlockDevice, Changes, DeviceNumber, QueueFolder, Setting};
+use host::{ASYNC_DEPTH, BlockDevice, Changes, DeviceNumber, Host, QueueFolder, Setting};
 use plan::{Cell, Factor, Level, Offer, Refusal};
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -179,7 +179,10 @@ fn offer_of(queue: &VariedQueue) -> Offer {
     if offer.current.contains_key(&Factor::Scheduler)
         && let Some(choice) = device.queue.as_ref().and_then(|queue| queue.scheduler.as_ref())
     {
-        let all = choice.available.iter().cloned().map(Level).collect();
+        let loadable = host::loadable_schedulers(&Host::here());
+        let others = loadable.iter().map(|kind| kind.name().to_owned());
+        let fresh = others.filter(|name| !choice.available.contains(name));
+        let all = choice.available.iter().cloned().chain(fresh).map(Level).collect();
         offer.all.insert(Factor::Scheduler, all);
     }
     offer
