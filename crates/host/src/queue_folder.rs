@@ -6,7 +6,7 @@
 use crate::{
     DeviceNumber, Error, Host, Queue, Refusal, Result, SchedulerChoice, Setting,
     error::io_error,
-    kept::kept,
+    kept::{AtMost, kept},
     loadable::loadable_schedulers,
     queue::{NR_REQUESTS_MIN, ceiling, tunables},
     refusal::meant,
@@ -324,8 +324,11 @@ fn kept_number(
     scheduler: &str,
     asked: &str,
 ) -> std::result::Result<String, Refusal> {
-    let bad =
-        |needed| Refusal::BadValue { setting: setting.clone(), asked: asked.to_owned(), needed };
+    let bad = |AtMost(most)| Refusal::BadValue {
+        setting: setting.clone(),
+        asked: asked.to_owned(),
+        needed: format!("a whole number from 0 to {most}"),
+    };
     let number = whole_number(setting, asked)?;
     kept(setting, scheduler, number).map(|kept| kept.to_string()).map_err(bad)
 }
