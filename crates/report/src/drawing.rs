@@ -2,7 +2,7 @@
 
 use crate::{Align, Table};
 use record::{EventLog, RequestLife};
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 use units::Nanos;
 
 /// Rows of the terminal's picture.
@@ -240,16 +240,15 @@ fn line(svg: &mut String, (from, to): (f64, f64), y: f64, colour: &str, wide: f6
 fn heads(svg: &mut String, log: &EventLog, window: &Window<'_>, top: f64) {
     let shown = || log.heads.iter().filter(|h| (0..=window.end_ns).contains(&h.at_ns));
     let most = shown().map(|h| h.cylinder).max().unwrap_or(0).max(1);
-    let drives = shown().map(|h| h.drive).max().map_or(0, |drive| drive + 1);
     side(svg, top, 220.0, "cyl. 0", &format!("{most}"));
-    for drive in 0..drives {
-        let points: Vec<String> = shown()
-            .filter(|h| h.drive == drive)
-            .map(|h| {
-                let y = top + f64::from(h.cylinder) / f64::from(most) * 220.0;
-                format!("{:.1},{y:.1}", LEFT + window.time(h.at_ns) * WIDE)
-            })
-            .collect();
+    // By the drives that are there: a foreign file may name any number.
+    let mut drives: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for head in shown() {
+        let y = top + f64::from(head.cylinder) / f64::from(most) * 220.0;
+        let point = format!("{:.1},{y:.1}", LEFT + window.time(head.at_ns) * WIDE);
+        drives.entry(head.drive).or_default().push(point);
+    }
+    for (drive, points) in drives {
         let _ = writeln!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>",
@@ -259,9 +258,14 @@ fn heads(svg: &mut String, log: &EventLog, window: &Window<'_>, top: f64) {
     }
 }
 
+/// `part` of `whole` parts of a time, however long that is.
+fn at_share(end_ns: i64, part: i64, whole: i64) -> i64 {
+    (i128::from(end_ns) * i128::from(part) / i128::from(whole)) as i64
+}
+
 fn queue(svg: &mut String, window: &Window<'_>, top: f64) {
     const STEPS: i64 = 500;
-    let moments: Vec<i64> = (0..=STEPS).map(|step| step * window.end_ns / STEPS).collect();
+    let moments: Vec<i64> = (0..=STEPS).map(|step| at_share(window.end_ns, step, STEPS)).collect();
     let levels: Vec<(u32, u32)> = moments.iter().map(|at| window.queue_at(*at)).collect();
     let most = levels.iter().map(|(waiting, out)| *waiting.max(out)).max().unwrap_or(0).max(1);
     side(svg, top, 140.0, &most.to_string(), "0");
@@ -319,6 +323,18 @@ mod tests {
         assert!(text.contains("4 at the device"), "{text}");
         let empty = events_terminal(&EventLog::default(), "noop", None, 80);
         assert!(empty.contains("no requests"), "{empty}");
+    }
+
+    #[test]
+    fn a_foreign_files_numbers_are_drawn_in_no_time() {
+        let mut log = log();
+        log.heads[0].drive = u32::MAX;
+        log.heads[0].cylinder = u32::MAX;
+        log.requests[0].done_ns = i64::MAX;
+        let longest = Some(Nanos(i64::MAX as u64));
+        let svg = events_svg(&log, "", longest).unwrap();
+        assert!(svg.ends_with("</svg>\n"));
+        assert!(events_terminal(&log, "", longest, 80).contains("longest"));
     }
 
     #[test]
