@@ -126,6 +126,11 @@ impl Owner {
         self.active && self.unknown.is_empty()
     }
 
+    /// Where it says so.
+    pub fn place(&self) -> Place {
+        Place { file: self.file.clone(), line: self.line }
+    }
+
     /// The settings' names.
     pub fn setting_names(&self) -> Vec<&str> {
         self.settings.iter().map(|it| it.name.as_str()).collect()

@@ -34,6 +34,11 @@ pub enum Setting {
 /// mq-deadline's own, before Linux 7.0 made it the queue's.
 pub const ASYNC_DEPTH: &str = "async_depth";
 
+/// Attributes of a queue whose writing, even of the value that is there, renews the queue's limits: the kernel then raises
+/// read_ahead_kb to twice the optimal size of a request where it is less (seen on Linux 6.18 and 7.2; a test writes each).
+pub(crate) const RAISE_READ_AHEAD: [&str; 6] =
+    ["iostats", "add_random", "rotational", "stable_writes", "write_cache", "max_sectors_kb"];
+
 /// All settings but the schedulers' own.
 pub(crate) const PLAIN: [(Setting, &str); 9] = [
     (Setting::Scheduler, "scheduler"),

@@ -38,6 +38,7 @@ fn look(kind: TrapKind, inspection: &Inspection) -> Option<Trap> {
         TrapKind::Zoned => device::zoned,
         TrapKind::SharedDevice => device::shared,
         TrapKind::SettingOwner => around::owned,
+        TrapKind::ReadAheadLost => around::read_ahead_lost,
         TrapKind::BootElevator => around::boot_elevator,
         TrapKind::FlashState => device::flash_state,
         TrapKind::HotDrive => device::hot,

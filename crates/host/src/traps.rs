@@ -5,7 +5,7 @@
 
 pub(crate) mod words;
 
-use crate::{BlockDevice, Bus, FileRoom, Owner, Temperature};
+use crate::{BlockDevice, Bus, FileRoom, Owner, Place, Temperature};
 use serde::{Deserialize, Serialize};
 use std::{fmt, path::PathBuf};
 use units::Bytes;
@@ -172,6 +172,17 @@ pub enum Trap {
         owner: Owner,
         /// Others that are active.
         more: usize,
+    },
+    /// Who sets read_ahead_kb does so before something that raises it again.
+    ReadAheadLost {
+        /// The device.
+        device: DeviceTitle,
+        /// Where it is set.
+        set: Place,
+        /// Where what raises it is written.
+        after: Place,
+        /// What that is.
+        attribute: String,
     },
     /// elevator= on the boot line has done nothing since 5.0.
     BootElevator {

@@ -1,7 +1,8 @@
 //! Traps of the host around the target.
 
 use crate::{
-    DeviceNumber, Inspection, OtherLoad, Owner, OwnerKind, TargetKind, Trap, cgroup::is_about,
+    DeviceNumber, Inspection, OtherLoad, Owner, OwnerKind, Setting, TargetKind, Trap,
+    cgroup::is_about, setting::RAISE_READ_AHEAD,
 };
 
 pub(super) fn unfinished_run(inspection: &Inspection) -> Option<Trap> {
@@ -21,6 +22,29 @@ pub(super) fn owned(inspection: &Inspection) -> Option<Trap> {
     owners.sort_by_key(|owner| !owner.unknown.is_empty());
     let first = owners.first()?;
     Some(Trap::SettingOwner { owner: (*first).clone(), more: owners.len() - 1 })
+}
+
+/// Who sets read_ahead_kb before somebody writes what raises it again.
+pub(super) fn read_ahead_lost(inspection: &Inspection) -> Option<Trap> {
+    let name = Setting::ReadAheadKb.to_string();
+    inspection.chain.varied_devices().find_map(|device| {
+        let of_device = |owner: &&Owner| owner.active && owner.devices.contains(&device.name);
+        let writes: Vec<(&Owner, &str)> = inspection
+            .owners
+            .iter()
+            .filter(of_device)
+            .flat_map(|owner| owner.setting_names().into_iter().map(move |name| (owner, name)))
+            .collect();
+        let last = writes.iter().rposition(|(_, written)| *written == name)?;
+        let raises = |(_, written): &&(&Owner, &str)| RAISE_READ_AHEAD.contains(written);
+        let (after, attribute) = writes[last + 1..].iter().find(raises)?;
+        Some(Trap::ReadAheadLost {
+            device: device.into(),
+            set: writes[last].0.place(),
+            after: after.place(),
+            attribute: (*attribute).to_owned(),
+        })
+    })
 }
 
 pub(super) fn boot_elevator(inspection: &Inspection) -> Option<Trap> {

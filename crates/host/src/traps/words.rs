@@ -69,6 +69,7 @@ impl TrapKind {
             TrapKind::Zoned => "zoned",
             TrapKind::SharedDevice => "shared-device",
             TrapKind::SettingOwner => "setting-owner",
+            TrapKind::ReadAheadLost => "read-ahead-lost",
             TrapKind::BootElevator => "boot-elevator",
             TrapKind::FlashState => "flash-state",
             TrapKind::HotDrive => "hot-drive",
@@ -131,6 +132,7 @@ impl TrapKind {
             TrapKind::SettingOwner => {
                 "Something else sets these settings too and may put its own back"
             }
+            TrapKind::ReadAheadLost => "read_ahead_kb is set before something that raises it again",
             TrapKind::BootElevator => "elevator= on the boot line has done nothing since 5.0",
             TrapKind::FlashState => {
                 "Flash slows with use and with heat: what runs second looks worse"
@@ -228,6 +230,13 @@ impl Trap {
                     points => format!("{device} also serves {}", points.join(", ")),
                 }
             }
+            Trap::ReadAheadLost { device, set, after, attribute } => format!(
+                "{}:{} sets read_ahead_kb of {device}, and {}:{} writes {attribute} after it",
+                set.file.display(),
+                set.line,
+                after.file.display(),
+                after.line
+            ),
             Trap::SettingOwner { owner, more } => {
                 let more = if *more > 0 { format!("; {more} more") } else { String::new() };
                 let may = if owner.unknown.is_empty() { "sets" } else { "may set" };
@@ -379,6 +388,9 @@ impl Trap {
                  change it in that file"
                     .to_owned()
             }
+            Trap::ReadAheadLost { attribute, .. } => format!(
+                "set read_ahead_kb last: any write of {attribute}, even of its present value, raises a small one"
+            ),
             Trap::BootElevator { .. } => {
                 "take it off the boot line; a udev rule sets the scheduler".to_owned()
             }

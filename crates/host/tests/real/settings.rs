@@ -292,3 +292,84 @@ fn the_kernel_keeps_of_a_value_what_was_said() {
     assert!(asked > 300, "{asked}");
     assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Every attribute is written, with its own value and with another, and all others are read: what then moves is what is
+/// known to.
+#[test]
+fn a_write_moves_what_is_known_to_be_moved() {
+    let Some(mut machine) = machine() else { return };
+    let device = machine.loop_device("disk", Bytes::from_mib(16)).number;
+    let name = Identity::read(&machine.host, device).unwrap().name;
+    let queue = std::path::PathBuf::from(format!("/sys/block/{name}/queue"));
+    let folder = QueueFolder::of(&machine.host, device).unwrap();
+    let write = |name: &str, value: &str| std::fs::write(queue.join(name), value).is_ok();
+    let unlike = |name: &str, now: &str| -> String {
+        let other = match name {
+            "scheduler" if now == "bfq" => "kyber",
+            "scheduler" => "bfq",
+            "nr_requests" | "async_depth" | "max_sectors_kb" => "64",
+            "write_cache" if now == "write back" => "write through",
+            "write_cache" => "write back",
+            _ if now == "0" => "1",
+            _ => "0",
+        };
+        other.to_owned()
+    };
+    let limits =
+        ["iostats", "add_random", "rotational", "stable_writes", "write_cache", "max_sectors_kb"];
+    let queue_settings = ["scheduler", "nr_requests", "async_depth", "wbt_lat_usec", "nomerges"];
+    let mut wrong = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for scheduler in ["none", "mq-deadline", "kyber", "bfq"] {
+        let others = ["read_ahead_kb", "rq_affinity"];
+        let of_scheduler = folder.read_all().into_keys().map(|it| it.to_string());
+        let mut all: Vec<String> =
+            limits.iter().chain(&queue_settings).chain(&others).map(|it| it.to_string()).collect();
+        all.extend(of_scheduler.filter(|it| it.starts_with("iosched/")));
+        for attribute in all {
+            if !queue.join(&attribute).exists() {
+                continue;
+            }
+            for same in [true, false] {
+                write("scheduler", scheduler);
+                write("rotational", "0");
+                write("read_ahead_kb", "4");
+                let before = folder.read_all();
+                let Ok(now) = std::fs::read_to_string(queue.join(&attribute)) else { continue };
+                let choice = now.split(['[', ']']).nth(1).unwrap_or(&now).trim().to_owned();
+                let value = if same { choice.clone() } else { unlike(&attribute, &choice) };
+                if !write(&attribute, &value) {
+                    continue;
+                }
+                for (setting, value) in folder.read_all() {
+                    let moved = before.get(&setting).is_some_and(|before| *before != value);
+                    if !moved || setting.to_string() == attribute {
+                        continue;
+                    }
+                    seen.insert((attribute.clone(), setting.to_string()));
+                    let known = match attribute.parse::<Setting>() {
+                        Ok(written) => setting.is_moved_by(&written),
+                        Err(_) => {
+                            setting == Setting::ReadAheadKb && limits.contains(&attribute.as_str())
+                        }
+                    };
+                    // slice_idle and slice_idle_us are one value in two units.
+                    let one = attribute.starts_with("iosched/slice_idle")
+                        && setting.to_string().starts_with("iosched/slice_idle");
+                    if !known && !one {
+                        wrong.push(format!("{scheduler}: {attribute} moved {setting} to {value}"));
+                    }
+                }
+                if attribute == "write_cache" || attribute == "stable_writes" {
+                    write(&attribute, &choice);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // And what is known does move: otherwise the list says too much of this kernel.
+    for attribute in ["iostats", "add_random", "write_cache"] {
+        let pair = (attribute.to_owned(), "read_ahead_kb".to_owned());
+        assert!(seen.contains(&pair), "{attribute}: {seen:?}");
+    }
+}
