@@ -264,3 +264,33 @@ fn a_loop_device_whose_file_is_elsewhere_says_so() {
         assert!(said.contains(kind), "{said}");
     }
 }
+
+/// A small read-ahead does not outlive a write that renews the queue's limits, whoever writes it.
+#[test]
+fn a_rule_that_sets_read_ahead_too_early_is_named() {
+    let lost = |rules: &str| {
+        let made = Made::new();
+        made.device("254:0", "pci0000:00/0000:00:02.0/virtio1/block/vda", QUEUE);
+        let mounts = "23 22 254:0 / /mnt/db rw,relatime - ext4 /dev/vda rw\n";
+        made.write("proc/self/mountinfo", mounts);
+        made.write("mnt/db/file", "");
+        made.write("etc/udev/rules.d/60-io.rules", rules);
+        made.write("run/udev/control", "");
+        let host = Host::at(fs::canonicalize(made.host().path("/")).unwrap());
+        let inspection = inspected(&host, "/mnt/db/file");
+        let found = inspection.traps.iter().find(|it| it.id() == "read-ahead-lost");
+        found.map(host::Trap::evidence)
+    };
+    let early = "KERNEL==\"vda\", ATTR{queue/read_ahead_kb}=\"8\"\n\
+                 KERNEL==\"vda\", ATTR{queue/iostats}=\"0\"\n";
+    let said = lost(early).unwrap();
+    assert!(
+        said.contains("60-io.rules:1") && said.contains("60-io.rules:2 writes iostats"),
+        "{said}"
+    );
+    assert_eq!(lost("KERNEL==\"vda\", ATTR{queue/read_ahead_kb}=\"8\"\n"), None);
+    let late = "KERNEL==\"vda\", ATTR{queue/iostats}=\"0\", ATTR{queue/read_ahead_kb}=\"8\"\n";
+    assert_eq!(lost(late), None);
+    let other = "KERNEL==\"vda\", ATTR{queue/read_ahead_kb}=\"8\", ATTR{queue/nomerges}=\"2\"\n";
+    assert_eq!(lost(other), None);
+}
