@@ -58,7 +58,8 @@ deny:
 site:
 	@tools/site
 
-# What takes too long for every change: two hundred kills in place of ten, ten minutes of soak, the collection against its
+# What takes too long for every change: two hundred kills in place of ten, and as many closed terminals, comparisons and
+# changed run files (25 minutes), ten minutes of soak, the collection against its
 # hosts, what is shipped, made and tried from start to end, and the laboratory. As root; two to three hours on two processors.
 nightly: program kills
 	@tools/soak 10
@@ -72,6 +73,10 @@ nightly: program kills
 
 kills: program
 	@SPINDLE_KILLS=200 tools/test kill
+	@SPINDLE_ENDINGS=200 tools/test ending::
+	@SPINDLE_SWAPS=50 tools/test swapped::
+	@SPINDLE_COMPARISONS=200 tools/test restore::after_random
+	@SPINDLE_MUTATIONS=10000 tools/test foreign::changed
 
 # ublk, on whatever kernel this machine has: in a virtual machine with Debian's kernel, some minutes. Not part
 # of `check`: it needs qemu, and a kernel from Debian's archive (tools/test-ublk says what it takes).

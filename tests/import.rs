@@ -126,6 +126,37 @@ General statistics:
     place.run(&words).expect(1).complains_of(&["plan.toml"]);
 }
 
+/// What a fio job was asked for is in the plan, or is named as left out.
+#[test]
+fn a_plan_of_a_fio_job_has_its_syncs_and_its_rate() {
+    let place = Place::new();
+    let job = |options: &str, iops: u32| {
+        format!(
+            "{{\"fio version\": \"fio-3.41\", \"global options\": {{\"ioengine\": \"psync\", \"direct\": \"1\"}}, \
+             \"jobs\": [{{\"jobname\": \"log\", \"groupid\": 0, \"error\": 0, \"job options\": \
+             {{\"rw\": \"randwrite\", \"bs\": \"4k\", \"numjobs\": \"2\", {options}}}, \
+             \"write\": {{\"io_bytes\": {0}, \"total_ios\": {1}, \"iops\": {iops}, \"runtime\": 10000}}}}]}}",
+            iops * 40960,
+            iops * 10
+        )
+    };
+    let plan_of = |name: &str, options: &str| {
+        let file = write(&place, &format!("{name}.json"), &job(options, 400));
+        let plan = place.path().join(format!("{name}.toml"));
+        let plan = plan.to_str().unwrap();
+        let words = ["import", &file, "--plan", plan, "--target", "simulated:hdd-15k"];
+        place.run(&words).expect(0);
+        let shown = place.run(&["plan", "--plan", plan]).expect(0).out;
+        (std::fs::read_to_string(plan).unwrap(), shown)
+    };
+    let (written, shown) = plan_of("syncs", "\"fdatasync\": \"8\", \"thinktime\": \"100\"");
+    assert!(written.contains("left out: thinktime=100"), "{written}");
+    assert!(shown.contains("direct+fdatasync:8") && shown.contains("2 clients"), "{shown}");
+    let (written, shown) = plan_of("rates", "\"rate_iops\": \"200\", \"sync\": \"dsync\"");
+    assert!(!written.contains("left out"), "{written}");
+    assert!(shown.contains("direct+odsync") && shown.contains("400/s offered"), "{shown}");
+}
+
 #[test]
 fn what_is_no_output_is_refused() {
     let place = Place::new();

@@ -45,6 +45,11 @@ pub enum Unplanned {
         /// It.
         name: String,
     },
+    /// An option of the program that a plan has no word for.
+    Option {
+        /// As it was given.
+        text: String,
+    },
     /// The data are smaller than in the run.
     Smaller {
         /// In the run.
@@ -89,14 +94,11 @@ fn work(plan: &mut RawPlan, asked: &Conditions, left_out: &mut Vec<Unplanned>) {
         plan.job = RawJob {
             pattern: Some(pattern),
             block_size: asked.block_size.map(Bytes),
-            sync: asked.direct.map(|direct| match direct {
-                true => SyncMode::DIRECT,
-                false => SyncMode::BUFFERED,
-            }),
             clients,
             depth: asked.depth.map(|it| it.min(1024) as u32),
             ..RawJob::default()
         };
+        options(&mut plan.job, asked, left_out);
         if let Some(was) = asked.size.map(Bytes) {
             let is = was.min(MAX_SIZE);
             if is < was {
@@ -114,6 +116,52 @@ fn work(plan: &mut RawPlan, asked: &Conditions, left_out: &mut Vec<Unplanned>) {
         None => {
             left_out.push(Unplanned::UnknownBenchmark { name: asked.benchmark.clone() });
         }
+    }
+}
+
+/// Options of fio that a job has, too.
+fn options(job: &mut RawJob, asked: &Conditions, left_out: &mut Vec<Unplanned>) {
+    let mut sync: Vec<String> = Vec::new();
+    sync.extend(asked.direct.filter(|direct| *direct).map(|_| "direct".to_owned()));
+    for text in &asked.others {
+        let known = match text.split_once('=') {
+            // Spindle's own clients make the same calls.
+            Some(("ioengine", "psync" | "sync" | "libaio" | "io_uring") | ("direct", _)) => true,
+            Some((name @ ("fsync" | "fdatasync"), every)) => {
+                sync.push(match every {
+                    "1" => name.to_owned(),
+                    every => format!("{name}:{every}"),
+                });
+                true
+            }
+            Some(("sync", "1" | "sync")) => {
+                sync.push("osync".to_owned());
+                true
+            }
+            Some(("sync", "dsync")) => {
+                sync.push("odsync".to_owned());
+                true
+            }
+            // Of each job; ours is of all.
+            Some(("rate_iops", rate)) => {
+                let of_all =
+                    rate.parse::<f64>().ok().map(|it| it * asked.clients.unwrap_or(1) as f64);
+                let rate = of_all.and_then(|rate| format!("fixed:{rate}").parse().ok());
+                job.rate = rate;
+                rate.is_some()
+            }
+            _ => false,
+        };
+        if !known {
+            left_out.push(Unplanned::Option { text: text.clone() });
+        }
+    }
+    job.sync = match sync.is_empty() {
+        true => asked.direct.map(|_| SyncMode::BUFFERED),
+        false => sync.join("+").parse().ok(),
+    };
+    if !sync.is_empty() && job.sync.is_none() {
+        left_out.push(Unplanned::Option { text: sync.join(" and ") });
     }
 }
 

@@ -210,6 +210,7 @@ fn left_out(entry: &Unplanned) -> String {
         Unplanned::Label { name } => {
             format!("'{name}' is a label: say under [factors] what was set")
         }
+        Unplanned::Option { text } => format!("left out: {text}, for which a plan has no word"),
         Unplanned::Smaller { was, is } => format!("the data were {was}; here they are {is}"),
     }
 }

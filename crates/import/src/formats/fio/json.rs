@@ -139,7 +139,11 @@ impl Part<'_> {
         let size = option("bs").or(option("blocksize")).filter(|it| one_size(it));
         let is_direct = match option("buffered") {
             Some(word) => Some(word == "0"),
-            None => option("direct").map(|word| word != "0"),
+            // fio's default, where it lists what was asked for.
+            None => match option("direct") {
+                Some(word) => Some(word != "0"),
+                None => job.get("job options").map(|_| false),
+            },
         };
         let mut others = vec![format!("ioengine={}", option("ioengine").unwrap_or("psync"))];
         others.extend(is_direct.filter(|is| *is).map(|_| "direct=1".to_owned()));
