@@ -41,7 +41,7 @@ pub enum Command {
     Resume(resume::ResumeArgs),
     /// List the recorded runs
     Runs(runs::RunsArgs),
-    /// Show a run again: terminal, Markdown, CSV or JSON
+    /// Show a run again: terminal, Markdown, CSV, JSON, an HTML page or a picture
     Report(report::ReportArgs),
     /// Run the few trials that could prove a run's findings wrong
     Check(check::CheckArgs),

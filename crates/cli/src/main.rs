@@ -9,6 +9,7 @@ mod commands;
 mod exit;
 mod flags;
 mod fleet_file;
+mod groups;
 mod interrupt;
 mod live;
 mod manual;
@@ -17,7 +18,7 @@ mod progress;
 mod runs_folder;
 mod say;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::Command;
 use std::process::ExitCode;
 
@@ -42,7 +43,8 @@ struct Spindle {
 }
 
 fn main() -> ExitCode {
-    let words = Spindle::parse();
+    let given = groups::grouped(Spindle::command()).get_matches();
+    let words = Spindle::from_arg_matches(&given).unwrap_or_else(|error| error.exit());
     match words.command.run() {
         Ok(exit) => exit.code(),
         Err(error) => {

@@ -61,7 +61,7 @@ fn section(name: &str) -> Option<String> {
 
 /// The help of every verb.
 fn command_line() -> String {
-    let mut program = crate::Spindle::command().term_width(80);
+    let mut program = crate::groups::grouped(crate::Spindle::command()).term_width(80);
     program.build();
     let mut text = String::new();
     help(&program, &mut text);
