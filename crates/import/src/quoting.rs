@@ -69,16 +69,16 @@ fn marked(line: &str) -> Option<&str> {
 fn without_log_prefixes(lines: &mut [&str]) {
     let mut at = 0;
     while at < lines.len() {
-        let Some(clock) = clock_end(lines[at]) else {
+        let Some(least) = clock_end(lines[at]).or_else(|| mark_end(lines[at])) else {
             at += 1;
             continue;
         };
-        let head = &lines[at][..clock];
-        let same = |line: &&&str| line.get(..clock).is_some_and(|it| masked(it).eq(masked(head)));
+        let head = &lines[at][..least];
+        let same = |line: &&&str| line.get(..least).is_some_and(|it| masked(it).eq(masked(head)));
         let count = lines[at..].iter().take_while(same).count();
         if count > 1 {
             let block = &mut lines[at..at + count];
-            if let Some(cut) = cut(block, clock) {
+            if let Some(cut) = cut(block, least) {
                 block.iter_mut().for_each(|line| *line = line.get(cut..).unwrap_or_default());
             }
         }
@@ -87,12 +87,12 @@ fn without_log_prefixes(lines: &mut [&str]) {
 }
 
 /// Where the lines' own text begins.
-fn cut(block: &[&str], clock: usize) -> Option<usize> {
+fn cut(block: &[&str], least: usize) -> Option<usize> {
     let common = block[1..].iter().fold(block[0].len(), |common, line| {
         let same = masked(block[0]).zip(masked(line)).take_while(|(a, b)| a == b).count();
         common.min(same)
     });
-    let ends = (clock..=common).filter(|end| {
+    let ends = (least..=common).filter(|end| {
         block[0].as_bytes()[end - 1] == b' ' && block.iter().all(|line| line.is_char_boundary(*end))
     });
     let count =
@@ -111,6 +111,14 @@ fn clock_end(line: &str) -> Option<usize> {
     };
     let place = near.windows(8).position(is_clock)?;
     line.is_char_boundary(place + 8).then_some(place + 8)
+}
+
+/// Where a name ends that a log puts before each line: `db-1  | `, `[stdout] `.
+fn mark_end(line: &str) -> Option<usize> {
+    let near = line.get(..line.floor_char_boundary(CLOCK_WITHIN))?;
+    let begins_word = near.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[');
+    let end = ["| ", "] "].into_iter().filter_map(|mark| Some(near.find(mark)? + mark.len())).min();
+    end.filter(|_| begins_word)
 }
 
 /// Bytes, of which all digits are one.

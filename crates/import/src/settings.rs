@@ -186,6 +186,8 @@ impl Settings {
             "async_depth" if !name.contains("iosched") => Factor::AsyncDepth,
             "read_ahead_kb" => Factor::ReadAheadKb,
             "wbt_lat_usec" => Factor::WbtLatUsec,
+            "nomerges" => Factor::Nomerges,
+            "rq_affinity" => Factor::RqAffinity,
             tunable if name.contains("iosched/") => {
                 let Some((Level(scheduler), _)) = self.levels.get(&Factor::Scheduler) else {
                     return;

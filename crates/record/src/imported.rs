@@ -301,6 +301,8 @@ pub enum Doubt {
         /// Percentiles are those of one of them.
         of_one: bool,
     },
+    /// Terse lines do not say whether they are of one run.
+    TerseLines,
     /// Latencies are of one direction, and the rate is of several.
     LatenciesOfOne {
         /// Of which: `read`.

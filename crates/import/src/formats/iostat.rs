@@ -244,7 +244,7 @@ impl Reader {
 fn since_boot(reports: &mut [DeviceReport]) {
     let first = || reports.iter().filter(|report| report.report == 0);
     let rates: Vec<f64> = first()
-        .flat_map(|report| ["r/s", "w/s", "d/s", "f/s"].map(|name| report.column(name)))
+        .flat_map(|report| ["r/s", "w/s", "d/s", "f/s", "tps"].map(|name| report.column(name)))
         .flatten()
         .filter(|rate| *rate > 0.0)
         .collect();

@@ -477,8 +477,8 @@ impl Reader {
                 (false, test) => format!("oltp {}", test.trim()),
             };
         }
-        let has_totals = !output.figures.is_empty();
-        if has_totals
+        let has_mean = output.doubts.iter().any(|it| matches!(it, Doubt::MeanOfSamples { .. }));
+        if !has_mean
             && output.failure.is_none()
             && output.figure("events", &Quantity::Count).is_none()
         {

@@ -302,3 +302,40 @@ fn every_format_has_a_name_of_its_own() {
         Format::ALL.iter().map(Format::to_string).collect();
     assert_eq!(names.len(), Format::ALL.len());
 }
+
+/// Jobs of numjobs=2 print a terse line each, which are no repeats; a log and a container's name stand before lines.
+#[test]
+fn terse_lines_of_one_job_are_one_run_and_prefixes_of_containers_are_left_out() {
+    let line = |name: &str, iops: u32| {
+        let mut fields = vec!["3".to_owned(), "fio-3.33".to_owned(), name.to_owned()];
+        fields.extend(["0", "0"].map(str::to_owned));
+        for rate in [iops, 0] {
+            fields.extend([rate * 40, rate * 4, rate, 10_000].map(|it| it.to_string()));
+            fields.extend((0..8).map(|_| "100.0".to_owned()));
+            fields.extend((0..20).map(|at| format!("{}.000000%=100", at * 5)));
+            fields.extend((0..9).map(|_| "100.0".to_owned()));
+        }
+        fields.join(";")
+    };
+    let of = |lines: &[String]| outputs(&lines.join("\n"));
+    let two = of(&[line("a", 100), line("a", 110)]);
+    assert_eq!(two.len(), 1, "{two:#?}");
+    let (_, run) = &two[0];
+    assert_eq!(run.rate.unwrap().value, 210.0);
+    assert!(has(run, |it| matches!(it, Doubt::TerseLines)));
+    assert_eq!(of(&[line("a", 100), line("b", 110)]).len(), 2, "other names are other jobs");
+    let text = "\
+db-1  | job: (groupid=0, jobs=1): err= 0: pid=1: Sun May  3 2020
+db-1  |   read: IOPS=188, BW=752KiB/s (770kB/s)(7520KiB/10000msec)
+db-1  |     clat (usec): min=49, max=64333, avg=2223.37, stdev=10153.99
+";
+    let (_, fio) = output(text);
+    assert_eq!(fio.rate.unwrap().value, 188.0);
+    assert_eq!(fio.conditions.name.as_deref(), Some("job"));
+    let text = "\
+[ 10s ] reads: 12.50 MiB/s writes: 8.30 MiB/s fsyncs: 100.00/s latency (ms,95%): 3.20
+[ 20s ] reads: 12.60 MiB/s writes: 8.40 MiB/s fsyncs: 100.00/s latency (ms,95%): 3.20
+";
+    let (_, fileio) = output(text);
+    assert!(fileio.rate.is_none() && has(&fileio, |it| matches!(it, Doubt::Incomplete { .. })));
+}

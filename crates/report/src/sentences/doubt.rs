@@ -76,6 +76,9 @@ pub(crate) fn doubt(doubt: &Doubt) -> String {
             };
             format!("{jobs} jobs ran at the same time and are one run{percentiles}")
         }
+        Doubt::TerseLines => "terse lines do not say whether they are of one run; what was run again is imported from a \
+             file of its own"
+            .to_owned(),
         Doubt::LatenciesOfOne { subject, percent } => {
             format!("latencies are those of {subject}s alone, {percent:.0} % of the operations")
         }

@@ -1,12 +1,13 @@
 //! fio's terse output: versions 2, 3, 4 and 5, fields between semicolons (fio(1), "TERSE OUTPUT").
 
-use super::finish;
+use super::{Job, pieces};
 use crate::{
-    Output, Piece, PieceKind,
-    formats::{Format, Line, Reading},
-    text::number,
+    Output, PieceKind,
+    formats::{Line, Reading},
+    text::{number, whole},
 };
 use record::{Doubt, Quantity};
+use std::collections::BTreeMap;
 
 /// Fields before the first group: version, fio's version, job, group, error.
 const HEAD: usize = 5;
@@ -17,21 +18,43 @@ pub(super) fn begins(line: &str) -> bool {
         || matches!(fields[..], ["3" | "4" | "5", version, ..] if version.starts_with("fio-"))
 }
 
+/// Lines that follow one another: those of one name and group are jobs of one run.
 pub(super) fn read(lines: &[Line<'_>]) -> Reading {
-    let line = lines[0];
+    let used = lines.iter().take_while(|line| begins(line.text)).count().max(1);
+    let mut names: Vec<String> = Vec::new();
+    let mut tool = String::new();
+    let mut jobs = Vec::new();
+    for line in &lines[..used] {
+        let (job, by) = job(line, &mut names);
+        tool = by;
+        jobs.push(job);
+    }
+    let mut pieces = pieces(jobs, &tool, &lines[..used], 1_000.0);
+    for piece in &mut pieces {
+        let PieceKind::Run(output) = &mut piece.kind else { continue };
+        if output.doubts.iter().any(|it| matches!(it, Doubt::JobsTogether { .. })) {
+            output.doubts.push(Doubt::TerseLines);
+        }
+    }
+    Reading { lines: used, pieces }
+}
+
+/// The job of a line, and the program that printed it; `names` are those of the lines before.
+fn job(line: &Line<'_>, names: &mut Vec<String>) -> (Job, String) {
     let fields: Vec<&str> = line.text.trim().split(';').collect();
     let mut output = Output::default();
-    let (tool, job, error, first) = match fields[0] {
+    let (tool, places, first) = match fields[0] {
         // 2: version, job, group, error.
-        "2" => ("fio".to_owned(), fields.get(1), fields.get(3), HEAD - 1),
+        "2" => ("fio".to_owned(), [1, 2, 3], HEAD - 1),
         _ => {
             let version = fields.get(1).map_or("", |it| it.trim_start_matches("fio-"));
-            (format!("fio {version}"), fields.get(2), fields.get(4), HEAD)
+            (format!("fio {version}"), [2, 3, 4], HEAD)
         }
     };
-    output.conditions.name = job.map(|job| (*job).to_owned());
+    let [name, group_id, error] = places.map(|place| fields.get(place).copied());
+    output.conditions.name = name.map(str::to_owned);
     output.conditions.benchmark = "job".to_owned();
-    if error.and_then(|it| number(it)).is_some_and(|code| code != 0.0) {
+    if error.and_then(number).is_some_and(|code| code != 0.0) {
         output.failure = Some(line.quoted());
     }
     let mut at = first;
@@ -50,10 +73,14 @@ pub(super) fn read(lines: &[Line<'_>]) -> Reading {
     if !is_complete {
         output.doubts.push(Doubt::Incomplete { missing: "fields of the terse line".to_owned() });
     }
-    finish(&mut output, lines, 1_000.0);
-    let kind = PieceKind::Run(Box::new(output));
+    let name = name.unwrap_or_default().to_owned();
+    let of_name = names.iter().position(|it| *it == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    });
+    let group = (of_name as u64, group_id.and_then(whole).unwrap_or_default());
     let (first, last) = (line.number, line.number);
-    Reading { lines: 1, pieces: vec![Piece { format: Format::Fio, tool, first, last, kind }] }
+    (Job { output, group, bins: BTreeMap::new(), first, last }, tool)
 }
 
 /// One direction: KiB, KiB/s, IOPS, ms; submission, completion, 20 percentiles, total latencies in µs;
