@@ -196,6 +196,7 @@ impl Loop {
             "wbt_lat_usec",
             "read_ahead_kb",
             "nomerges",
+            "rq_affinity",
         ]
         .map(str::to_owned)
         .into();

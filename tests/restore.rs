@@ -200,6 +200,7 @@ fn after_random_comparisons_a_device_is_as_before() {
             ("--queues", one(&["", "4,128", "32"])),
             ("--read-ahead", one(&["", "0,512"])),
             ("--nomerges", one(&["", "0,2"])),
+            ("--rq-affinity", one(&["", "0,2"])),
             ("--tunable", one(&["", "bfq.slice_idle=0,4", "mq-deadline.read_expire=4,100"])),
             ("--wbt", one(&["", "", "0", "2000", "0,75000"])),
             // At least one is compared.

@@ -42,6 +42,10 @@ pub struct ComparisonFlags {
     /// Merging (nomerges): 0 all, 1 only simple merges, 2 none
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     nomerges: Vec<String>,
+    /// Where a completion runs (rq_affinity): 0 anywhere, 1 in the group of processors that asked, 2 on
+    /// the one that asked
+    #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
+    rq_affinity: Vec<String>,
     /// Filesystems to make: ext2, ext3, ext4, xfs, btrfs
     #[arg(long, value_delimiter = ',', value_name = "LIST", help_heading = "What varies")]
     filesystems: Vec<String>,
@@ -191,7 +195,7 @@ pub struct ComparisonFlags {
     /// Time for the whole run; it stops earlier once every verdict is settled
     #[arg(long, value_name = "TIME", help_heading = "Time")]
     budget: Option<Nanos>,
-    /// The same in the simulated world's own time, of which a disk's hour takes a second
+    /// Budget in simulated time (an hour of disk time runs in about a second)
     #[arg(long, value_name = "TIME", conflicts_with = "budget", help_heading = "Time")]
     virtual_budget: Option<Nanos>,
     /// Screen: a fraction of the cells first, and then the settings that could win over all conditions, in a
@@ -206,8 +210,8 @@ pub struct ComparisonFlags {
         help_heading = "Time"
     )]
     screen: Option<bool>,
-    /// Run until a difference of this many percent in throughput would be found four times in five: a
-    /// pilot tells how long that takes, up to a day
+    /// Run until a difference of this many percent in throughput is detected with 80 % power: a pilot
+    /// finds out how long that takes, up to a day
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Time")]
     detect: Option<f64>,
     /// Rounds: in each, every cell runs once and the baseline twice
@@ -307,6 +311,7 @@ impl ComparisonFlags {
             (Factor::WbtLatUsec, &self.wbt),
             (Factor::ReadAheadKb, &self.read_ahead),
             (Factor::Nomerges, &self.nomerges),
+            (Factor::RqAffinity, &self.rq_affinity),
             (Factor::Filesystem, &filesystems),
             (Factor::Sync, &self.sync),
             (Factor::BlockSize, &self.block_sizes),

@@ -80,6 +80,7 @@ impl Cell {
                 | Factor::WbtLatUsec
                 | Factor::ReadAheadKb
                 | Factor::Nomerges
+                | Factor::RqAffinity
                 | Factor::Workload
                 | Factor::Without
                 | Factor::Placebo
@@ -113,6 +114,7 @@ impl Cell {
                 Factor::WbtLatUsec => format!("wbt {level}"),
                 Factor::ReadAheadKb => format!("read-ahead {level}"),
                 Factor::Nomerges => format!("nomerges {level}"),
+                Factor::RqAffinity => format!("rq_affinity {level}"),
                 Factor::IoPriority => format!("prio {level}"),
                 Factor::Placebo => format!("placebo {level}"),
                 Factor::Depth => format!("depth {level}"),

@@ -32,6 +32,8 @@ pub enum Factor {
     ReadAheadKb,
     /// `queue/nomerges`: how much is merged.
     Nomerges,
+    /// `queue/rq_affinity`: on which processor a completion runs.
+    RqAffinity,
     /// How writes are made durable and whether the page cache is bypassed.
     Sync,
     /// The clients' I/O priority.
@@ -93,7 +95,8 @@ impl Factor {
             | Factor::Tunable { .. }
             | Factor::WbtLatUsec
             | Factor::ReadAheadKb
-            | Factor::Nomerges => Role::HostSetting,
+            | Factor::Nomerges
+            | Factor::RqAffinity => Role::HostSetting,
             Factor::Filesystem
             | Factor::Sync
             | Factor::IoPriority
@@ -154,7 +157,7 @@ impl Factor {
             Factor::Placebo => number(0, "")?,
             Factor::WbtLatUsec => number(0, " of microseconds")?,
             Factor::ReadAheadKb => number(0, " of KiB")?,
-            Factor::Nomerges => number(0, "")?,
+            Factor::Nomerges | Factor::RqAffinity => number(0, "")?,
             Factor::Sync => text.parse::<SyncMode>()?.to_string(),
             Factor::IoPriority => text.parse::<IoPriority>()?.to_string(),
             Factor::Engine => text.parse::<EngineKind>()?.to_string(),
@@ -185,6 +188,7 @@ impl fmt::Display for Factor {
             Factor::WbtLatUsec => "wbt_lat_usec",
             Factor::ReadAheadKb => "read_ahead_kb",
             Factor::Nomerges => "nomerges",
+            Factor::RqAffinity => "rq_affinity",
             Factor::Filesystem => "filesystem",
             Factor::Sync => "sync",
             Factor::IoPriority => "io_priority",
@@ -214,6 +218,7 @@ impl FromStr for Factor {
             "wbt_lat_usec" => Factor::WbtLatUsec,
             "read_ahead_kb" => Factor::ReadAheadKb,
             "nomerges" => Factor::Nomerges,
+            "rq_affinity" => Factor::RqAffinity,
             "filesystem" => Factor::Filesystem,
             "sync" => Factor::Sync,
             "io_priority" => Factor::IoPriority,
@@ -246,7 +251,7 @@ impl FromStr for Factor {
                     return Err(WordError::new(format!(
                         "factor '{other}' is not known: there are scheduler, nr_requests, async_depth, \
                          SCHEDULER.TUNABLE (such as mq-deadline.fifo_batch), wbt_lat_usec, \
-                         read_ahead_kb, nomerges, filesystem, sync, io_priority, engine, workload, \
+                         read_ahead_kb, nomerges, rq_affinity, filesystem, sync, io_priority, engine, workload, \
                          server.VARIABLE (such as server.innodb_io_capacity), variables, placebo, \
                          pattern, block_size, clients, depth, rate, background and without"
                     )));

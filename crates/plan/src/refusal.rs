@@ -97,6 +97,11 @@ pub enum Refusal {
          --tunable mq-deadline.async_depth=LIST"
     )]
     AsyncDepthNotSimulated,
+    /// The simulated world has no processors of its own.
+    #[error(
+        "the processors of the simulated world are alike: on which a completion runs is not modelled"
+    )]
+    ProcessorsNotSimulated,
     /// The engine `sync` has one operation outstanding a client.
     #[error(
         "the engine sync keeps one operation outstanding per client, not {depth}: use {} clients, or \

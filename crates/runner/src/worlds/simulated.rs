@@ -262,6 +262,7 @@ impl SimulatedWorld {
         let mut missing = BTreeMap::from([
             (Factor::Engine, Refusal::NoEngineWhenSimulated),
             (Factor::AsyncDepth, Refusal::AsyncDepthNotSimulated),
+            (Factor::RqAffinity, Refusal::ProcessorsNotSimulated),
         ]);
         if !self.target.kernel.multi_queue() {
             let refusal = Refusal::NotInKernel {

@@ -16,17 +16,19 @@ pub fn setting(factor: &Factor) -> Option<Setting> {
         Factor::WbtLatUsec => Setting::WbtLatUsec,
         Factor::ReadAheadKb => Setting::ReadAheadKb,
         Factor::Nomerges => Setting::Nomerges,
+        Factor::RqAffinity => Setting::RqAffinity,
         _ => return None,
     })
 }
 
-const SETTABLE: [Factor; 6] = [
+const SETTABLE: [Factor; 7] = [
     Factor::Scheduler,
     Factor::NrRequests,
     Factor::AsyncDepth,
     Factor::WbtLatUsec,
     Factor::ReadAheadKb,
     Factor::Nomerges,
+    Factor::RqAffinity,
 ];
 
 /// What a loop device is set to that nobody has used yet (read from new devices of Linux 6.18).
@@ -332,7 +334,9 @@ pub fn apply(
     let read_ahead = pinned(&Factor::ReadAheadKb, &Setting::ReadAheadKb);
     set(changes, number, &Setting::ReadAheadKb, read_ahead)?;
     let merging = pinned(&Factor::Nomerges, &Setting::Nomerges);
-    set(changes, number, &Setting::Nomerges, merging)
+    set(changes, number, &Setting::Nomerges, merging)?;
+    // Nothing else moves it.
+    set(changes, number, &Setting::RqAffinity, wanted(&Factor::RqAffinity))
 }
 
 /// Sets how many requests the queue holds, and how many of them may be asynchronous. Where a cell names
