@@ -347,7 +347,7 @@ struct Felt<T> {
 
 impl<T: Copy> Felt<T> {
     /// `shows` gives the figure of a cell in which the cause shows. Such a cell is held against one without it: as fast as
-    /// that, it neither loses nor gains. Where none is without it, nothing acquits it.
+    /// that, it neither loses nor gains. Where every cell shows the cause, it cannot be ruled out.
     fn of(analysis: &Analysis, shows: impl Fn(&CellSummary) -> Option<T>) -> Self {
         let mut felt = Felt { costing: Vec::new(), paying: Vec::new() };
         for group in &analysis.groups {

@@ -5,7 +5,7 @@ use crate::{Analysis, CellSummary};
 use plan::Factor;
 use record::Run;
 
-/// Of the bytes, or of the mean latency, above which those who waited show in a 99th percentile.
+/// Share of the bytes, or of the mean latency, above which the wait shows in the 99th percentile.
 const SHARE: f64 = 0.01;
 /// Of the requests of a queue, in flight on average: with more, one is hardly ever free.
 const FULL: f64 = 0.9;

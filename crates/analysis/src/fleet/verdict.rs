@@ -148,7 +148,7 @@ fn of_fleet(
     hosts: &[Option<HostStanding>],
     margin: f64,
 ) -> FleetVerdict {
-    // Outliers are named by themselves, and do not make a fleet of the others one of two minds.
+    // Outliers are named by themselves: they do not make the verdict of the others *by host*.
     let count = |verdict: Verdict| {
         hosts.iter().flatten().filter(|it| it.verdict == verdict && !it.outlier).count()
     };

@@ -20,8 +20,8 @@ pub(crate) fn if_rounds_are_alike(group: &Group) -> Option<String> {
         .collect();
     (!open.is_empty()).then(|| {
         format!(
-            "Fewer than {MIN_TO_SEE_ALIKE} rounds hardly show whether neighbouring rounds are alike. If they are \
-             (correlation 0.5), intervals are {WIDER_IF_ALIKE} times as wide, and these verdicts are open: {}.",
+            "Fewer than {MIN_TO_SEE_ALIKE} rounds hardly show whether neighbouring rounds are correlated. With a \
+             correlation of 0.5, intervals would be {WIDER_IF_ALIKE} times as wide, and these verdicts open: {}.",
             open.join("; ")
         )
     })

@@ -82,7 +82,7 @@ pub(crate) fn screening(plan: &Plan, it: &Screening) -> Vec<String> {
     }
     if !unseen.is_empty() {
         let names: Vec<String> = unseen.into_iter().map(name).collect();
-        said.push(format!("Effects not told from noise: {}.", names.join(", ")));
+        said.push(format!("Effects not distinguished from noise: {}.", names.join(", ")));
     }
     said
 }

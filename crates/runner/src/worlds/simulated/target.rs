@@ -7,9 +7,6 @@ use simulate::{CHANCES, Chance, DEFAULT_TURNAROUND, TransportDelay};
 use std::fmt;
 use units::{Bytes, Nanos};
 
-/// An older name of the option `tag_waiters`.
-const OLD_TAG_WAITERS: &str = concat!("sleep", "ers");
-
 /// The kernel level when none is named.
 const DEFAULT_KERNEL: Kernel = Kernel::V6_12;
 
@@ -99,11 +96,6 @@ impl SimulatedTarget {
                              for one get, from 0 to 1"
                         ))
                     })?);
-                }
-                (_, Some((OLD_TAG_WAITERS, share))) => {
-                    return Err(WorldError::usage(format!(
-                        "{OLD_TAG_WAITERS}={share} is called tag_waiters={share} now"
-                    )));
                 }
                 (_, Some(("interleaved", piece))) => {
                     target.interleaved = Some(piece.parse().map_err(WorldError::usage)?);
@@ -222,7 +214,6 @@ mod tests {
         );
         for wrong in [
             "tag_waiters=1.5",
-            "sleepers=0.5",
             "transport_jitter=2s",
             "transport_jitter=1us/2us",
             "transport_jitter=9us/1us/2us/3us/4us/5us/6us/7us/8us/9us/1ms",
