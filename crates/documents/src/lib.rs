@@ -10,6 +10,7 @@ pub mod checks;
 pub mod data;
 pub mod error;
 pub mod markers;
+mod synonyms;
 pub mod terminal;
 pub mod topics;
 

@@ -5,6 +5,8 @@
 //! separated by commas: words in backticks, or single words in lower case (`## read_expire`,
 //! ``## `no difference` ``). Headings of prose begin with a capital letter and are no topics.
 
+use crate::synonyms;
+
 /// Every page of docs/reference: its path there, and its text.
 static PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
@@ -28,7 +30,8 @@ pub fn all() -> Vec<Topic> {
 /// name. A word without a topic of its own is read as what is behind the dot of a topic (`%util` is
 /// `device.%util`), then as the part behind its own first dot, so that `mq-deadline.fifo_batch`
 /// finds the tunable and `server.innodb_io_capacity` the variable. A flag finds the sections that
-/// describe it: `--queues` the factor nr_requests.
+/// describe it: `--queues` the factor nr_requests. What then has no topic is looked for among the words that people type
+/// (`synonyms`), and among the variables that pages of presets and servers name.
 pub fn find(word: &str) -> Vec<Topic> {
     let topics = all();
     let such = |wanted: &dyn Fn(&str) -> bool| -> Vec<Topic> {
@@ -43,8 +46,16 @@ pub fn find(word: &str) -> Vec<Topic> {
     if !found.is_empty() {
         return found;
     }
-    let short = such(&|name| name.split_once('.').is_some_and(|(_, behind)| behind == word));
-    match word.split_once('.') {
+    let synonyms = synonyms::topics_of(word);
+    if !synonyms.is_empty() {
+        return synonyms.iter().flat_map(|name| named(name)).collect();
+    }
+    // `%util` is written without its sign, too.
+    let behind_dot = |name: &str| name.split_once('.').map(|(_, behind)| behind.to_owned());
+    let short = such(&|name| {
+        behind_dot(name).is_some_and(|it| it == word || it.strip_prefix('%') == Some(word))
+    });
+    let found = match word.split_once('.') {
         _ if !short.is_empty() => short,
         Some(("server", _)) => named("server.VARIABLE"),
         Some((_, name)) => named(name),
@@ -57,7 +68,26 @@ pub fn find(word: &str) -> Vec<Topic> {
             };
             topics.iter().filter(describes).cloned().collect()
         }
+    };
+    if !found.is_empty() {
+        return found;
     }
+    // Variables of servers: the pages of presets and servers that name them, the one that does most first.
+    let mut pages: Vec<(usize, Topic)> = topics
+        .iter()
+        .filter(|topic| ["presets", "servers"].contains(&topic.group))
+        .filter(|topic| !topic.text.starts_with("## ") && word.contains('_'))
+        .map(|topic| (mentions(topic.text, word), topic.clone()))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    pages.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    pages.into_iter().take(2).map(|(_, topic)| topic).collect()
+}
+
+/// How often a text has a word.
+fn mentions(text: &str, word: &str) -> usize {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|it| it.eq_ignore_ascii_case(word)).count()
 }
 
 /// Up to three names of topics that are spelled like `word`, nearest first.
@@ -66,7 +96,8 @@ pub fn near(word: &str) -> Vec<String> {
     let mut near: Vec<(usize, String)> = all()
         .into_iter()
         .map(|topic| (strsim::damerau_levenshtein(&wanted, &topic.name.to_lowercase()), topic.name))
-        .filter(|(edits, name)| *edits <= 1 + name.len().min(wanted.len()) / 4)
+        // One edit in four letters: what is further is another word.
+        .filter(|(edits, name)| *edits <= (name.len().min(wanted.len()) / 4).max(1))
         .collect();
     near.sort();
     near.dedup_by(|a, b| a.1 == b.1);
@@ -145,5 +176,29 @@ mod tests {
         assert_eq!(find("queue/nr_requests"), find("nr_requests"));
         assert!(find("nothing-of-the-kind").is_empty());
         assert_eq!(near("unstedy"), ["unsteady"]);
+    }
+
+    #[test]
+    fn words_that_people_type_lead_to_topics() {
+        for (topics, words) in synonyms::SYNONYMS {
+            for name in *topics {
+                let is_topic = all().iter().any(|topic| topic.name == *name);
+                assert!(is_topic, "no topic '{name}'");
+            }
+            for word in *words {
+                let is_topic = all().iter().any(|topic| topic.name.eq_ignore_ascii_case(word));
+                assert!(!is_topic || topics.contains(word), "'{word}' is a topic itself");
+                assert_eq!(find(word)[0].name, topics[0], "{word}");
+            }
+        }
+        assert_eq!(find("util")[0].name, "device.%util");
+        for (variable, page) in [
+            ("innodb_flush_method", "flush"),
+            ("innodb_doublewrite", "doublewrite"),
+            ("innodb_io_capacity", "capacity"),
+            ("sync_binlog", "durability"),
+        ] {
+            assert_eq!(find(variable)[0].name, page, "{variable}");
+        }
     }
 }
