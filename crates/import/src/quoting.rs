@@ -8,6 +8,10 @@ const LEVELS: usize = 3;
 /// A log's clock stands within so many bytes.
 const CLOCK_WITHIN: usize = 40;
 
+/// Lines of a log in which its prefix is looked for, and the longest that is.
+const LINES_LOOKED_AT: usize = 64;
+const LONGEST_PREFIX: usize = 120;
+
 /// Lines without marks of quotation, and without what a log puts before each.
 pub(crate) fn unquoted(text: &Text) -> Vec<Line<'_>> {
     let mut lines: Vec<&str> = text.lines.iter().map(String::as_str).collect();
@@ -86,13 +90,14 @@ fn without_log_prefixes(lines: &mut [&str]) {
     }
 }
 
-/// Where the lines' own text begins.
+/// Where the lines' own text begins; the first of them show it.
 fn cut(block: &[&str], least: usize) -> Option<usize> {
+    let block = &block[..block.len().min(LINES_LOOKED_AT)];
     let common = block[1..].iter().fold(block[0].len(), |common, line| {
         let same = masked(block[0]).zip(masked(line)).take_while(|(a, b)| a == b).count();
         common.min(same)
     });
-    let ends = (least..=common).filter(|end| {
+    let ends = (least..=common.min(LONGEST_PREFIX)).filter(|end| {
         block[0].as_bytes()[end - 1] == b' ' && block.iter().all(|line| line.is_char_boundary(*end))
     });
     let count =
