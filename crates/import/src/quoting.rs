@@ -120,7 +120,7 @@ fn clock_end(line: &str) -> Option<usize> {
 
 /// Where a name ends that a log puts before each line: `db-1  | `, `[stdout] `.
 fn mark_end(line: &str) -> Option<usize> {
-    let near = line.get(..line.floor_char_boundary(CLOCK_WITHIN))?;
+    let near = line.char_indices().nth(CLOCK_WITHIN).map_or(line, |(at, _)| &line[..at]);
     let begins_word = near.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '[');
     let end = ["| ", "] "].into_iter().filter_map(|mark| Some(near.find(mark)? + mark.len())).min();
     end.filter(|_| begins_word)
