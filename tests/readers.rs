@@ -83,6 +83,33 @@ fn a_run_that_waits_for_a_reader_can_be_interrupted_and_resumed() {
     assert!(report.out.contains("\"trials\""), "{}", report.out);
 }
 
+/// The reader is there before the first trial, and stays: the run's end waits for nobody either.
+#[test]
+fn a_run_that_could_write_nothing_yet_ends_when_it_is_told_to() {
+    let place = Place::new();
+    let path = place.path().join("run.spindle");
+    let folder = place.scratch();
+    let words = ["compare", folder.to_str().unwrap(), "--sync", "direct,buffered", "--size", "1M"];
+    let times = ["--engine", "null", "--rounds", "50", "--measure", "2s", "--warmup", "0s"];
+    let out = ["--quiet", "--output", path.to_str().unwrap()];
+    let mut command = place.spindle(&[&words[..], &times, &out].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    while trials(&path).is_none() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    until(&mut child, "waiting");
+    signal(&child, Signal::TERM);
+    let begun = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "it waits for the reader");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    drop(reader);
+}
+
 /// A run whose last commit was cut off: half of its pages are written, and the journal to take them back lies beside it.
 fn cut_off(from: &Path, to: &Path) {
     let copy = to.with_extension("copy");

@@ -25,7 +25,9 @@ struct FleetFile {
 /// Whether a file may be one of merged runs: it is no database.
 pub fn is_one(path: &Path) -> bool {
     let mut first = [0];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+    // A pipe would be waited for.
+    path.is_file()
+        && std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
         && first[0] == OBJECT
 }
 

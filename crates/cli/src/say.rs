@@ -6,9 +6,14 @@ use rustix::{fs::FileType, io::Errno};
 use serde::Serialize;
 use std::io::{Error, ErrorKind, Write};
 
-/// Prints a result as it is.
+/// Prints a result.
 pub fn result(text: &str) -> anyhow::Result<()> {
-    bytes(text.as_bytes())
+    bytes(without_controls(text).as_bytes())
+}
+
+/// Names that users and devices have may hold what a terminal takes for commands.
+fn without_controls(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && !matches!(c, '\n' | '\t'), "\u{fffd}")
 }
 
 /// The same of one that is no text. A reader that closed stdout (`| head`) has enough, and a
@@ -42,8 +47,9 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(&serde_json::to_string_pretty(value)?)
 }
 
-/// Tells something beside the result, on stderr, as it is.
+/// Tells something beside the result, on stderr.
 pub fn aside(text: &str) {
+    let text = without_controls(text);
     let mut err = std::io::stderr().lock();
     // Where stderr is gone there is nobody to tell, nor a way to say so.
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());

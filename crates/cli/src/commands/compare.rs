@@ -8,7 +8,7 @@ use crate::{
 use analysis::{Analysis, SessionAnalysis};
 use anyhow::Context;
 use clap::Args;
-use record::{Run, Store};
+use record::{Run, Store, Waiting};
 use runner::{Ending, World};
 use std::{
     path::{Path, PathBuf},
@@ -92,7 +92,9 @@ fn live_page(file: &Path) -> Option<Live> {
 /// A run that failed before its first trial leaves no file behind.
 fn remove_if_empty(ended: anyhow::Result<Exit>, path: &Path) -> anyhow::Result<Exit> {
     if ended.is_err() {
-        let empty = Store::open(path).and_then(|store| store.read());
+        // Whoever holds the file now may hold it for long: a moment is waited, as after an interrupt.
+        let waiting = Waiting { stop: Some(Arc::new(AtomicBool::new(true))), tell: None };
+        let empty = Store::open_waiting(path, waiting).and_then(|store| store.read());
         if empty.is_ok_and(|run| run.trials.is_empty()) {
             // It holds nothing; if it stays, `spindle runs` shows it as empty.
             let _ = std::fs::remove_file(path);
