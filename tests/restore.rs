@@ -110,6 +110,44 @@ fn a_new_comparison_does_not_begin_on_what_a_dead_one_left() {
     assert_eq!(scratch(), 0, "the scratch file and its loop device are gone");
 }
 
+/// A loop device of its own number: what its last user did to it is not there.
+struct NewDevice {
+    changes: host::Changes,
+    node: String,
+    queue: PathBuf,
+    /// The file that it stands on.
+    file: String,
+}
+
+impl NewDevice {
+    fn of(place: &Place) -> NewDevice {
+        let file = place.path().join("disk");
+        std::fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
+        let state = place.path().join("devices");
+        let mut changes = host::Changes::begin_in(&host::Host::here(), &state, "test").unwrap();
+        let added = host::LoopOptions { added: true, ..host::LoopOptions::default() };
+        let node = changes.attach(&file, added).unwrap().node;
+        let name = node.file_name().unwrap().to_string_lossy().into_owned();
+        let queue = Path::new("/sys/block").join(name).join("queue");
+        let [node, file] = [node, file].map(|path| path.display().to_string());
+        NewDevice { changes, node, queue, file }
+    }
+
+    fn set(&self, name: &str, value: &str) {
+        std::fs::write(self.queue.join(name), value).unwrap();
+    }
+
+    /// What bfq switches off by itself, unless somebody has written it.
+    fn throttling_under(&self, scheduler: &str) -> String {
+        self.set("scheduler", scheduler);
+        std::fs::read_to_string(self.queue.join("wbt_lat_usec")).unwrap().trim().to_owned()
+    }
+
+    fn detach(self) {
+        assert!(self.changes.finish().unwrap().is_complete());
+    }
+}
+
 /// The first write of wbt_lat_usec makes it count as set by hand, and bfq then leaves it on: what nobody named is not
 /// written, so that bfq switches it off after a comparison as before.
 #[test]
@@ -118,22 +156,11 @@ fn write_back_throttling_stays_automatic_where_nobody_names_it() {
         return;
     }
     let place = Place::new();
-    let file = place.path().join("disk");
-    std::fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
-    // A device of its own number: nobody has written the setting before.
-    let state = place.path().join("devices");
-    let mut changes = host::Changes::begin_in(&host::Host::here(), &state, "test").unwrap();
-    let added = host::LoopOptions { added: true, ..host::LoopOptions::default() };
-    let device = changes.attach(&file, added).unwrap();
-    let name = device.node.file_name().unwrap().to_string_lossy().into_owned();
-    let queue = std::path::Path::new("/sys/block").join(name).join("queue");
-    let wbt = |under: &str| {
-        std::fs::write(queue.join("scheduler"), under).unwrap();
-        std::fs::read_to_string(queue.join("wbt_lat_usec")).unwrap().trim().to_owned()
-    };
+    let device = NewDevice::of(&place);
+    let wbt = |under: &str| device.throttling_under(under);
     assert_eq!(wbt("bfq"), "0");
     assert_ne!(wbt("mq-deadline"), "0");
-    let words = ["compare", device.node.to_str().unwrap(), "--confirm", file.to_str().unwrap()];
+    let words = ["compare", &device.node, "--confirm", &device.file];
     let brief = ["--engine", "null", "--size", "1M", "--rounds", "2", "--measure", "100ms"];
     let words = [&words[..], &["--schedulers", "all", "--warmup", "0s"], &brief].concat();
     place.run(&words).expect(0);
@@ -143,7 +170,7 @@ fn write_back_throttling_stays_automatic_where_nobody_names_it() {
     let planned = place.run(&[&["plan"], &words[1..], &["--wbt", "0,2000"]].concat()).expect(0);
     let text = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("counted as set by hand"), "{text}");
-    assert!(changes.finish().unwrap().is_complete());
+    device.detach();
 }
 
 /// Of how many comparisons: five, or what SPINDLE_COMPARISONS says.
@@ -173,28 +200,19 @@ fn after_random_comparisons_a_device_is_as_before() {
         return;
     }
     let place = Place::new();
-    let file = place.path().join("disk");
-    std::fs::File::create(&file).unwrap().set_len(16 << 20).unwrap();
-    let state = place.path().join("devices");
     let mut stream = random::Stream::new(11, "comparisons");
     let (mut announced, mut refused) = (0, 0);
     for number in 0..comparisons() {
-        let mut changes = host::Changes::begin_in(&host::Host::here(), &state, "test").unwrap();
-        // Of its own number: what its last user did to it is not there.
-        let added = host::LoopOptions { added: true, ..host::LoopOptions::default() };
-        let device = changes.attach(&file, added).unwrap();
-        let name = device.node.file_name().unwrap().to_string_lossy().into_owned();
-        let queue = Path::new("/sys/block").join(name).join("queue");
-        let set = |name: &str, value: &str| std::fs::write(queue.join(name), value).unwrap();
+        let device = NewDevice::of(&place);
         let mut one = |of: &[&'static str]| of[stream.below(of.len() as u64) as usize];
-        set("scheduler", one(&["none", "mq-deadline", "kyber", "bfq"]));
-        set("nr_requests", one(&["4", "64", "77", "128"]));
-        set("nomerges", one(&["0", "1", "2"]));
+        device.set("scheduler", one(&["none", "mq-deadline", "kyber", "bfq"]));
+        device.set("nr_requests", one(&["4", "64", "77", "128"]));
+        device.set("nomerges", one(&["0", "1", "2"]));
         let by_user = one(&["yes", "no"]) == "yes";
         if by_user {
-            set("wbt_lat_usec", one(&["0", "12345"]));
+            device.set("wbt_lat_usec", one(&["0", "12345"]));
         }
-        set("read_ahead_kb", one(&["0", "64", "4096"]));
+        device.set("read_ahead_kb", one(&["0", "64", "4096"]));
         let factors = [
             ("--schedulers", one(&["", "all", "bfq,none", "mq-deadline,kyber"])),
             ("--queues", one(&["", "4,128", "32"])),
@@ -208,32 +226,29 @@ fn after_random_comparisons_a_device_is_as_before() {
         ];
         let named = factors.iter().filter(|(_, value)| !value.is_empty());
         let named: Vec<&str> = named.flat_map(|(name, value)| [*name, *value]).collect();
-        let (node, data) = (device.node.to_str().unwrap(), file.to_str().unwrap());
         let times = ["--size", "1M", "--rounds", "1", "--measure", "100ms", "--warmup", "0s"];
-        let target = [&[node, "--confirm", data, "--engine", "null"], &times[..]].concat();
-        let before = whole_queue(&queue);
+        let target =
+            [&[&*device.node, "--confirm", &device.file, "--engine", "null"], &times[..]].concat();
+        let before = whole_queue(&device.queue);
         let planned = place.run(&[&["plan"], &target[..], &named].concat());
         if planned.code == Some(2) {
             // A tunable of a scheduler that is not compared.
             refused += 1;
             place.run(&[&["compare"], &target[..], &named].concat()).expect(2);
-            assert_eq!(whole_queue(&queue), before, "comparison {number}: {named:?}");
-            assert!(changes.finish().unwrap().is_complete());
+            assert_eq!(whole_queue(&device.queue), before, "comparison {number}: {named:?}");
+            device.detach();
             continue;
         }
         let planned = planned.expect(0);
         let said = planned.out.split_whitespace().collect::<Vec<_>>().join(" ");
         place.run(&[&["compare"], &target[..], &named, &["--quiet"]].concat()).expect(0);
-        assert_eq!(whole_queue(&queue), before, "comparison {number}: {named:?}");
-        // bfq switches throttling off by itself, unless somebody has written it.
-        let is_automatic = ["bfq", "none"].map(|scheduler| {
-            set("scheduler", scheduler);
-            std::fs::read_to_string(queue.join("wbt_lat_usec")).unwrap().trim() == "0"
-        }) == [true, false];
+        assert_eq!(whole_queue(&device.queue), before, "comparison {number}: {named:?}");
+        let is_automatic =
+            device.throttling_under("bfq") == "0" && device.throttling_under("none") != "0";
         let is_said = said.contains("counted as set by hand");
         announced += u32::from(!by_user && !is_automatic);
         assert!(by_user || is_automatic || is_said, "comparison {number}: {named:?}: {said}");
-        assert!(changes.finish().unwrap().is_complete());
+        device.detach();
     }
     let all = comparisons();
     println!("{all} comparisons, {refused} refused, {announced} left what plan had announced");
