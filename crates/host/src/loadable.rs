@@ -9,23 +9,30 @@ use strum::VariantArray;
 /// stay loaded. None where the kernel takes no more modules.
 pub fn loadable_schedulers(host: &Host) -> Vec<SchedulerKind> {
     let closed = host.text("/proc/sys/kernel/modules_disabled").is_some_and(|it| it == "1");
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let list = host.text(PathBuf::from("/lib/modules").join(release).join("modules.dep"));
-    let Some(list) = list.filter(|_| !closed) else { return Vec::new() };
-    // `kernel/block/bfq.ko.xz: ` and what it needs.
-    let files: Vec<&str> = list
-        .lines()
-        .filter_map(|line| Path::new(line.split(':').next()?).file_name()?.to_str())
-        .filter_map(|name| name.split('.').next())
-        .collect();
+    if closed {
+        return Vec::new();
+    }
+    let files = modules(host);
     let is_there = |kind: &SchedulerKind| {
         kind.spec().module.is_some_and(|module| {
             // The kernel writes both for one.
             let loaded = host.path(format!("/sys/module/{}", module.replace('-', "_"))).exists();
-            !loaded && files.contains(&module)
+            !loaded && files.iter().any(|it| it == module)
         })
     };
     SchedulerKind::VARIANTS.iter().copied().filter(is_there).collect()
+}
+
+/// The names of the running kernel's modules; none where their list is not there.
+pub(crate) fn modules(host: &Host) -> Vec<String> {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let list = host.text(PathBuf::from("/lib/modules").join(release).join("modules.dep"));
+    // `kernel/block/bfq.ko.xz: ` and what it needs.
+    let of_line = |line: &str| {
+        let file = Path::new(line.split(':').next()?).file_name()?.to_str()?;
+        Some(file.split('.').next()?.to_owned())
+    };
+    list.iter().flat_map(|list| list.lines()).filter_map(of_line).collect()
 }
 
 #[cfg(test)]

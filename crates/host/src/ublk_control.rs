@@ -1,13 +1,12 @@
 //! The control commands of ublk (Documentation/block/ublk.rst, linux/ublk_cmd.h): numbers, structures,
 //! and one safe function for each. They go through `/dev/ublk-control` as io_uring commands.
 
-use crate::Host;
+use crate::{Host, loadable::modules};
 use io_uring::{IoUring, cqueue, opcode::UringCmd80, squeue, types};
 use std::{
     fs::{File, OpenOptions},
     io,
     os::fd::AsRawFd,
-    path::PathBuf,
     time::Duration,
 };
 use units::Bytes;
@@ -294,9 +293,7 @@ pub fn ublk_loadable(host: &Host) -> bool {
 
 /// Whether the running kernel's modules have it.
 fn module(host: &Host) -> bool {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let list = host.text(PathBuf::from("/lib/modules").join(release).join("modules.dep"));
-    list.is_some_and(|list| list.contains("/ublk_drv.ko"))
+    modules(host).iter().any(|name| name == "ublk_drv")
 }
 
 #[cfg(test)]
