@@ -27,17 +27,17 @@ fn is_json(line: &str) -> bool {
 /// The headings of a table of devices.
 struct Heading<'a> {
     columns: Vec<&'a str>,
-    place: Place,
+    place: DeviceColumn,
     /// How far the line is indented: a group's name is by one more.
     indent: usize,
 }
 
 /// Where a row names its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Place {
+enum DeviceColumn {
     #[default]
     First,
-    /// `--human` and `--pretty`.
+    /// `-h`, `--human`.
     Last,
     /// Behind sar's time, of so many words.
     AfterTime(usize),
@@ -52,16 +52,16 @@ fn heading(line: &str) -> Option<Heading<'_>> {
     };
     let place = if columns.first()?.trim_end_matches(':') == "Device" {
         columns.remove(0);
-        Place::First
+        DeviceColumn::First
     } else if columns.last()?.trim_end_matches(':') == "Device" {
         columns.pop();
-        Place::Last
+        DeviceColumn::Last
     } else {
         // `20:16:47 DEV tps …`, `08:16:47 PM DEV tps …`.
         let time =
             columns.iter().position(|word| *word == "DEV").filter(|at| (1..=2).contains(at))?;
         columns.drain(..=time);
-        Place::AfterTime(time)
+        DeviceColumn::AfterTime(time)
     };
     columns.iter().any(known).then_some(Heading { columns, place, indent })
 }
@@ -117,7 +117,7 @@ fn is_time(line: &str) -> bool {
 #[derive(Default)]
 struct Reader {
     columns: Vec<String>,
-    place: Place,
+    place: DeviceColumn,
     indent: usize,
     /// Headings of the report: one of them again begins the next.
     seen: Vec<String>,
@@ -148,9 +148,11 @@ impl Reader {
         if let Some(Heading { columns, place, indent }) = heading(text) {
             self.columns = columns.into_iter().map(str::to_owned).collect();
             (self.place, self.indent) = (place, indent);
-            self.is_sar = matches!(place, Place::AfterTime(_));
+            self.is_sar = matches!(place, DeviceColumn::AfterTime(_));
             // --human prints a report in several tables.
-            if self.columns.iter().any(|name| self.seen.contains(name)) || place == Place::First {
+            if self.columns.iter().any(|name| self.seen.contains(name))
+                || place == DeviceColumn::First
+            {
                 self.report += u64::from(self.began);
                 self.seen.clear();
             }
@@ -172,13 +174,13 @@ impl Reader {
         }
         let words = match (self.place, words) {
             // sar's means at the end.
-            (Place::AfterTime(_), ["Average:", ..]) => return true,
-            (Place::AfterTime(time), words) => words.get(time..).unwrap_or_default(),
+            (DeviceColumn::AfterTime(_), ["Average:", ..]) => return true,
+            (DeviceColumn::AfterTime(time), words) => words.get(time..).unwrap_or_default(),
             (_, words) => words,
         };
         let (device, values) = match (self.alone.take(), words) {
             (_, [values @ .., device])
-                if self.place == Place::Last && values.len() == self.columns.len() =>
+                if self.place == DeviceColumn::Last && values.len() == self.columns.len() =>
             {
                 ((*device).to_owned(), values)
             }
@@ -195,7 +197,7 @@ impl Reader {
         let values: Option<Vec<f64>> = values.iter().map(|text| value(text)).collect();
         let Some(values) = values else { return false };
         // A group (-g) is no device, and its %util is wrong in sysstat: divided by the number of the report, too.
-        if self.place == Place::First && indent(line.text) > self.indent {
+        if self.place == DeviceColumn::First && indent(line.text) > self.indent {
             return true;
         }
         let columns: Vec<(String, f64)> = self.columns.iter().cloned().zip(values).collect();
